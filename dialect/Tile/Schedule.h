@@ -1,0 +1,55 @@
+// dialect/Tile/Schedule.h - every decision about one kernel, as a struct and as the attribute that carries it.
+#pragma once
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fovea::tile {
+
+/// The warps of one group and the roles merged onto them, in program order.
+struct GroupSchedule {
+  std::string name;
+  int64_t firstWarp = 0;
+  int64_t warps = 4;
+  int64_t registers = 0; ///< what setmaxnreg asks for; 0: not asked
+  std::vector<std::string> roles;
+};
+
+/// One attribute holds every decision; passes after `schedule` obey it and decide nothing.
+struct Schedule {
+  int64_t tileRows = 64;        ///< query rows per work item (M of the products)
+  int64_t block = 64;           ///< N of block_diagonal(N)
+  bool persistent = false;      ///< grid sized to the chip, items strided; else one item per CTA
+  int64_t ctasPerSm = 1;        ///< resident CTAs that registers, SMEM and TMEM must allow
+  bool pInTmem = false;         ///< sm_100a: P travels through TMEM (else SMEM)
+  std::vector<GroupSchedule> groups;
+  std::map<std::string, int64_t> depths;       ///< channel -> slots; absent: 1
+  std::map<std::string, std::string> aliases;  ///< channel -> channel whose memory it reuses
+
+  int64_t depth(const std::string &channel) const {
+    auto it = depths.find(channel);
+    return it == depths.end() ? 1 : it->second;
+  }
+  int64_t warps() const {
+    int64_t n = 0;
+    for (const GroupSchedule &g : groups)
+      n = std::max(n, g.firstWarp + g.warps);
+    return n;
+  }
+  const GroupSchedule *groupOf(llvm::StringRef role) const {
+    for (const GroupSchedule &g : groups)
+      for (const std::string &r : g.roles)
+        if (r == role)
+          return &g;
+    return nullptr;
+  }
+
+  mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
+  /// Reads the attribute back; an unknown or missing key is an error that names it.
+  static llvm::Expected<Schedule> fromAttr(mlir::DictionaryAttr attr);
+};
+
+} // namespace fovea::tile

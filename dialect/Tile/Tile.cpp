@@ -1,0 +1,175 @@
+// dialect/Tile/Tile.cpp - verifiers, the slot type's syntax, and registration of the dialect `tile`.
+#include "dialect/Tile/Tile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fovea::tile;
+
+#include "dialect/Tile/TileDialect.cpp.inc"
+#include "dialect/Tile/TileEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/Tile/TileAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialect/Tile/TileTypes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/Tile/TileOps.cpp.inc"
+
+void TileDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/Tile/TileAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialect/Tile/TileTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/Tile/TileOps.cpp.inc"
+      >();
+}
+
+// !tile.slot<64x128xbf16, smem>
+Type SlotType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element) || parser.parseComma())
+    return {};
+  StringRef space;
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&space))
+    return {};
+  std::optional<Space> parsed = symbolizeSpace(space);
+  if (!parsed) {
+    parser.emitError(loc) << "expected a slot space (smem, tmem or registers), found '" << space << "'";
+    return {};
+  }
+  if (shape.size() != 2) {
+    parser.emitError(loc) << "expected a slot of rows x columns, found rank " << shape.size();
+    return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape, element, *parsed);
+}
+
+void SlotType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getCols() << "x" << getElementType() << ", "
+          << stringifySpace(getSpace()) << ">";
+}
+
+namespace fovea::tile {
+
+ChannelOp channelOf(TakeOp take) {
+  auto kernel = take->getParentOfType<KernelOp>();
+  return kernel ? kernel.lookupSymbol<ChannelOp>(take.getChannel()) : ChannelOp();
+}
+
+TakeOp takeOf(Value slot) { return slot.getDefiningOp<TakeOp>(); }
+
+ChannelOp channelOf(Value slot) {
+  TakeOp take = takeOf(slot);
+  return take ? channelOf(take) : ChannelOp();
+}
+
+RankedTensorType regTile(RegisterLayout layout, int64_t rows, int64_t cols, Type element) {
+  SmallVector<int64_t> shape{rows};
+  if (cols)
+    shape.push_back(cols);
+  return RankedTensorType::get(shape, element, RegsAttr::get(element.getContext(), layout));
+}
+
+} // namespace fovea::tile
+
+LogicalResult ChannelOp::verify() {
+  if (getDepth() < 1)
+    return emitOpError("expected a depth of at least 1, found ") << getDepth() << " [tile.channel-C1]";
+  if (getStations().size() < 2)
+    return emitOpError("expected at least two stations, since a slot must be filled and read, found ")
+           << getStations().size() << " [tile.channel-C2]";
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  for (Attribute station : getStations()) {
+    StringRef name = cast<StringAttr>(station).getValue();
+    bool found = false;
+    for (Operation &op : kernel.getBody().front()) {
+      if (auto role = dyn_cast<RoleOp>(op))
+        found |= role.getSymName() == name;
+      if (auto group = dyn_cast<GroupOp>(op))
+        found |= llvm::is_contained(group.getRoles(), station);
+    }
+    if (!found)
+      return emitOpError("station '") << name << "' is no role of this kernel [tile.channel-C2]";
+  }
+  return success();
+}
+
+LogicalResult RoleOp::verify() {
+  Block &block = getBody().front();
+  if (block.getNumArguments() != 3 ||
+      llvm::any_of(block.getArgumentTypes(), [](Type t) { return !t.isInteger(32); }))
+    return emitOpError("expected the body arguments (row, rows, head) : i32");
+  return success();
+}
+
+LogicalResult TakeOp::verify() {
+  ChannelOp channel = channelOf(*this);
+  if (!channel)
+    return emitOpError("expected a channel of this kernel, found '") << getChannel() << "'";
+  if (getStation() < 0 || getStation() >= int64_t(channel.getStations().size()))
+    return emitOpError("station ") << getStation() << " does not exist: channel '" << getChannel()
+                                   << "' has " << channel.getStations().size();
+  StringRef station = cast<StringAttr>(channel.getStations()[getStation()]).getValue();
+  if (auto role = (*this)->getParentOfType<RoleOp>(); role && role.getSymName() != station)
+    return emitOpError("role '") << role.getSymName() << "' takes '" << getChannel() << "' at station "
+                                 << getStation() << ", which belongs to '" << station << "'";
+  if (channel.getSlotType() != getSlot().getType())
+    return emitOpError("expected ") << channel.getSlotType() << ", the channel's slot type";
+  // Linearity: passed exactly once, and not used afterwards.
+  PassOp pass;
+  for (Operation *user : getSlot().getUsers()) {
+    auto p = dyn_cast<PassOp>(user);
+    if (p && pass)
+      return emitOpError("slot of '") << getChannel() << "' is passed twice [tile.pass-C1]";
+    if (p)
+      pass = p;
+  }
+  if (!pass)
+    return emitOpError("slot of '") << getChannel() << "' is never passed on [tile.pass-C1]";
+  for (Operation *user : getSlot().getUsers())
+    if (user != pass && user->getBlock() == pass->getBlock() && pass->isBeforeInBlock(user))
+      return emitOpError("slot of '") << getChannel() << "' is used after it was passed [tile.pass-C1]";
+  return success();
+}
+
+LogicalResult PassOp::verify() {
+  if (!takeOf(getSlot()))
+    return emitOpError("expected a slot that this role took");
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  auto shape = [](Value v, bool transposed) {
+    auto type = cast<SlotType>(v.getType());
+    return transposed ? std::pair(type.getCols(), type.getRows()) : std::pair(type.getRows(), type.getCols());
+  };
+  auto [m, k] = shape(getA(), getATransposed());
+  auto [kb, n] = shape(getB(), getBTransposed());
+  auto d = cast<SlotType>(getD().getType());
+  if (getDiagonal()) {
+    // The block extent replaces the extent that runs over the rows of other blocks.
+    int64_t block = *getDiagonal();
+    if (m % block)
+      return emitOpError("diagonal(") << block << ") does not divide the " << m << " rows of the product";
+    if (getBTransposed())
+      n = block;   // scores: D is M x N
+    else
+      kb = block;  // values: A is M x N
+  }
+  if (k != kb || d.getRows() != m || d.getCols() != n)
+    return emitOpError("shapes do not compose: (") << m << "x" << k << ") * (" << kb << "x" << n << ") into "
+                                                   << d.getRows() << "x" << d.getCols();
+  return success();
+}

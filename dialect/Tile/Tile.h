@@ -1,0 +1,35 @@
+// dialect/Tile/Tile.h - the dialect `tile`: roles and channels. See TileOps.td.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialect/Tile/TileDialect.h.inc"
+#include "dialect/Tile/TileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/Tile/TileAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialect/Tile/TileTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialect/Tile/TileOps.h.inc"
+
+namespace fovea::tile {
+
+/// The channel whose slot a take takes.
+ChannelOp channelOf(TakeOp take);
+/// The channel of a slot value: slots are defined by takes only.
+ChannelOp channelOf(mlir::Value slot);
+TakeOp takeOf(mlir::Value slot);
+
+/// A register tile type: `rows` x `cols` (or one value per row if cols is 0).
+mlir::RankedTensorType regTile(RegisterLayout layout, int64_t rows, int64_t cols, mlir::Type element);
+
+} // namespace fovea::tile

@@ -1,0 +1,230 @@
+// dialect/Tile/TileOps.td - the ops of the dialect `tile`.
+#ifndef FOVEA_TILE_OPS
+#define FOVEA_TILE_OPS
+
+include "dialect/Tile/TileDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
+
+def Tile_RegTile : TypeConstraint<And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::isa_and_nonnull<::fovea::tile::RegsAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">]>,
+    "register tile (tensor with a #tile.regs encoding)", "::mlir::RankedTensorType">;
+
+//===-- structure -----------------------------------------------------------------------------------------------===//
+
+def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, NoRegionArguments, SingleBlock,
+                                       NoTerminator]> {
+  let summary = "one kernel: tensors, channels, and roles (later: warp groups)";
+  let description = [{
+    `schedule` holds every decision (see Schedule.h); later passes obey it and decide nothing. Bodies of roles and
+    groups receive the work item: `(row, rows, head)`, i32: first row of the tile in the tensor, number of valid
+    rows (1 … tile rows), head. All roles walk the same items.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target, DictionaryAttr:$schedule);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `target` `(` $target `)` `schedule` $schedule attr-dict-with-keyword $body";
+}
+
+def Tile_TensorOp : Tile_Op<"tensor", [Symbol, HasParent<"KernelOp">]> {
+  let summary = "a tensor in global memory: rows x heads x cols, any row and head stride, innermost stride 1";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element_type, I64Attr:$heads, I64Attr:$cols);
+  let assemblyFormat = "$sym_name $role `heads` $heads `cols` $cols `:` $element_type attr-dict";
+}
+
+def Tile_ChannelOp : Tile_Op<"channel", [Symbol, HasParent<"KernelOp">]> {
+  let summary = "a ring of `depth` slots that travel through `stations` in order and return empty";
+  let description = [{
+    Constraints: `tile.channel-C1` depth >= 1. `C2` at least two stations, each the name of a role. `C3` a channel
+    in registers has depth 1 and all its stations on one warp group (checked after mapping).
+    After allocation `offset` is the byte offset in dynamic shared memory, or the first TMEM column, of slot 0, and
+    `slot_size` the distance of two slots in bytes or columns.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Tile_Slot>:$slot, I64Attr:$depth,
+                       StrArrayAttr:$stations, OptionalAttr<FlatSymbolRefAttr>:$alias,
+                       OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$slot_size);
+  let assemblyFormat = "$sym_name `depth` `(` $depth `)` `stations` $stations (`alias` `(` $alias^ `)`)? `:` $slot attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::fovea::tile::SlotType getSlotType() { return ::llvm::cast<SlotType>(getSlot()); }
+  }];
+}
+
+def Tile_RoleOp : Tile_Op<"role", [Symbol, HasParent<"KernelOp">, SingleBlock, NoTerminator]> {
+  let summary = "a sequential program over one work item";
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Tile_GroupOp : Tile_Op<"group", [Symbol, HasParent<"KernelOp">, SingleBlock, NoTerminator]> {
+  let summary = "a warp group running the merged program of its roles";
+  let description = [{
+    `first_warp`, `warps`: the warps of the CTA it owns. `registers`: what setmaxnreg asks for, 0 = not asked.
+    `roles`: names of the merged roles, in the order of the merged program.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$first_warp, I64Attr:$warps, I64Attr:$registers,
+                       StrArrayAttr:$roles);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `warps` `(` $first_warp `,` $warps `)` `registers` `(` $registers `)` `roles` $roles
+    attr-dict-with-keyword $body }];
+}
+
+//===-- the two verbs -------------------------------------------------------------------------------------------===//
+
+def Tile_TakeOp : Tile_Op<"take"> {
+  let summary = "takes the next slot of a channel at this role's station, waiting until it has arrived";
+  let arguments = (ins FlatSymbolRefAttr:$channel, I64Attr:$station, Tile_Unit:$unit);
+  let results = (outs Tile_Slot:$slot);
+  let assemblyFormat = "$channel `[` $station `]` `for` $unit `:` type($slot) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_PassOp : Tile_Op<"pass"> {
+  let summary = "passes a slot on to the next station (from the last: back to the first, empty)";
+  let description = "Constraint `tile.pass-C1`: every slot taken is passed exactly once, after its last use.";
+  let arguments = (ins Tile_Slot:$slot);
+  let assemblyFormat = "$slot `:` type($slot) attr-dict";
+  let hasVerifier = 1;
+}
+
+//===-- units ---------------------------------------------------------------------------------------------------===//
+
+def Tile_LoadOp : Tile_Op<"load"> {
+  let summary = "TMA: rows [row, row + rows) of one head into an SMEM slot (PTX ISA: cp.async.bulk.tensor)";
+  let description = [{
+    Rows are moved in boxes of 16, as many as `rows` needs, so rows beyond the last box keep what was there, and rows
+    beyond `rows` in the last box are a neighbour's: `clear_tail` before use as a key-side operand.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot,
+                       OptionalAttr<FlatSymbolRefAttr>:$barrier);
+  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head `]` `into` $slot (`signals` $barrier^)? `:` type($slot) attr-dict";
+}
+
+def Tile_StoreOp : Tile_Op<"store"> {
+  let summary = "an SMEM slot to rows [row, row + rows) of one head: TMA when the tile is full, else 16-byte stores of valid rows";
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot);
+  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head `]` `from` $slot `:` type($slot) attr-dict";
+}
+
+def Tile_StoreRowsOp : Tile_Op<"store_rows"> {
+  let summary = "one value per valid row to a [rows, heads] tensor (LSE); nothing if the tensor is absent at launch";
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_RegTile:$values);
+  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head `]` `from` $values `:` type($values) attr-dict";
+}
+
+def Tile_MmaOp : Tile_Op<"mma"> {
+  let summary = "tensor core: D = op(A) op(B), f32 accumulation (PTX ISA: tcgen05.mma, wgmma, mma.sync)";
+  let description = [{
+    Operands are slots stored rows x columns; `a_transposed`/`b_transposed` give op. With `diagonal(N)` the product is
+    block-diagonal: A's rows and B's rows come in blocks of N, and block c of D's rows is op(A)_c op(B)_c, so D of
+    scores is M x N, not M x M; rows of other blocks never touch block c, not even as 0 x NaN.
+  }];
+  let arguments = (ins Tile_Slot:$d, Tile_Slot:$a, Tile_Slot:$b, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
+                       OptionalAttr<I64Attr>:$diagonal);
+  let assemblyFormat = [{
+    $d `=` $a (`transposed` $a_transposed^)? `*` $b (`transposed` $b_transposed^)? (`diagonal` `(` $diagonal^ `)`)?
+    `:` type($d) `,` type($a) `,` type($b) attr-dict }];
+  let hasVerifier = 1;
+}
+
+//===-- threads -------------------------------------------------------------------------------------------------===//
+
+def Tile_ReadOp : Tile_Op<"read"> {
+  let summary = "a slot's contents as a register tile";
+  let arguments = (ins Tile_Slot:$slot);
+  let results = (outs Tile_RegTile:$tile);
+  let assemblyFormat = "$slot `:` type($slot) `->` type($tile) attr-dict";
+}
+
+def Tile_WriteOp : Tile_Op<"write"> {
+  let summary = "a register tile into a slot, converted to the slot's element type (round to nearest even)";
+  let arguments = (ins Tile_RegTile:$tile, Tile_Slot:$slot);
+  let assemblyFormat = "$tile `into` $slot `:` type($tile) `,` type($slot) attr-dict";
+}
+
+def Tile_ClearTailOp : Tile_Op<"clear_tail"> {
+  let summary = "zeroes rows >= `rows` of an SMEM slot, so that 0 x (a neighbour's NaN) cannot happen";
+  let arguments = (ins Tile_Slot:$slot, I32:$rows);
+  let assemblyFormat = "$slot `,` $rows `:` type($slot) attr-dict";
+}
+
+def Tile_MaskTailOp : Tile_Op<"mask_tail", [Pure, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "-inf where the key's row (block start of the row + column) is >= `rows`";
+  let arguments = (ins Tile_RegTile:$tile, I32:$rows, I64Attr:$block);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = "$tile `,` $rows `block` `(` $block `)` `:` type($tile) attr-dict";
+}
+
+def Tile_RowReduceOp : Tile_Op<"row_reduce", [Pure]> {
+  let summary = "reduces each row to one value";
+  let arguments = (ins Tile_Reduction:$kind, Tile_RegTile:$tile);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = "$kind $tile `:` type($tile) `->` type($result) attr-dict";
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "one value per row, or one scalar, to every element of a tile";
+  let arguments = (ins AnyType:$value);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = "$value `:` type($value) `->` type($result) attr-dict";
+}
+
+//===-- synchronisation, derived by tile-synchronise --------------------------------------------------------------===//
+
+def Tile_BarrierOp : Tile_Op<"barrier", [Symbol, HasParent<"KernelOp">]> {
+  let summary = "`depth` mbarriers (PTX ISA: mbarrier), one per slot of a channel's hop";
+  let description = "`count`: arrivals per phase. `offset`: byte offset of the first in dynamic shared memory.";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$count, I64Attr:$depth, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "$sym_name `count` `(` $count `)` `depth` `(` $depth `)` attr-dict";
+}
+
+def Tile_WaitOp : Tile_Op<"wait"> {
+  let summary = "waits for the phase of item i: parity (i / depth) & 1, or its complement for an `empty` hop";
+  let arguments = (ins FlatSymbolRefAttr:$barrier, Tile_Unit:$unit, UnitAttr:$empty);
+  let assemblyFormat = "$barrier `for` $unit (`empty` $empty^)? attr-dict";
+}
+
+def Tile_ArriveOp : Tile_Op<"arrive"> {
+  let summary = "arrives on the barrier of item i: once per warp (threads), or by the elected thread with expected bytes (tma)";
+  let description = "`bytes_per_row` > 0: arrive.expect_tx of 16-row boxes covering `rows` rows.";
+  let arguments = (ins FlatSymbolRefAttr:$barrier, Tile_Unit:$unit, OptionalAttr<I64Attr>:$bytes_per_row,
+                       Optional<I32>:$rows);
+  let assemblyFormat = "$barrier `from` $unit (`expect` `(` $bytes_per_row^ `*` $rows `)`)? attr-dict";
+}
+
+def Tile_CommitOp : Tile_Op<"commit"> {
+  let summary = "the tensor core arrives once all products issued so far are done (tcgen05.commit)";
+  let arguments = (ins FlatSymbolRefAttr:$barrier);
+  let assemblyFormat = "$barrier attr-dict";
+}
+
+def Tile_ProductWaitOp : Tile_Op<"product_wait"> {
+  let summary = "waits for the product in a register slot (wgmma.wait_group)";
+  let arguments = (ins Tile_Slot:$slot);
+  let assemblyFormat = "$slot `:` type($slot) attr-dict";
+}
+
+def Tile_FenceOp : Tile_Op<"fence"> {
+  let summary = "a fence or a completion wait of the executing threads";
+  let arguments = (ins Tile_FenceKind:$kind, Tile_Unit:$unit);
+  let assemblyFormat = "$kind `for` $unit attr-dict";
+}
+
+def Tile_StoreWaitOp : Tile_Op<"store_wait"> {
+  let summary = "waits until at most `pending` of the TMA stores issued so far still read shared memory";
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def Tile_SyncOp : Tile_Op<"sync"> {
+  let summary = "all threads of the group meet (bar.sync on the group's own barrier)";
+  let assemblyFormat = "attr-dict";
+}
+
+#endif
