@@ -1,0 +1,47 @@
+// runtime/emulator/machine/tensor/TensorCopy.h - tensor (TMA) box copies between global and shared memory
+#pragma once
+#include "runtime/emulator/machine/tensor/Memory.h"
+#include "runtime/emulator/machine/tensor/TensorMap.h"
+#include <functional>
+
+namespace fovea::emulator {
+
+/// Where a box lies: `coords[i]` innermost first (elements, signed). gather4/scatter4: coords[0] is the column and
+/// `rows` the four row coordinates of a 2-D map whose box has one row (PTX ISA, ".tile::gather4").
+struct BoxPosition {
+  int32_t coords[5] = {};
+  bool fourRows = false;
+  int32_t rows[4] = {};
+};
+
+/// A piece that is contiguous on both sides. `inBounds` false: outside the tensor (loads fill it, stores skip it).
+struct BoxRun {
+  uint64_t global;
+  uint32_t shared; ///< physical (swizzled) window offset
+  uint32_t bytes;  ///< in shared memory
+  bool inBounds;
+};
+
+/// Bytes that complete_tx counts: always the full box, out-of-bounds elements included, row gaps not.
+uint32_t boxBytes(const TensorMap &map, const BoxPosition &at);
+
+enum class BoxDirection : uint8_t { Load, Store, Reduce };
+
+/// Throws Fault: shared address not 128-byte aligned, innermost start not a multiple of 16 bytes, negative start of a
+/// store, gather4/scatter4 on an unsuited map, a load-only type in a store.
+void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction);
+
+/// All runs of the box in ascending linear shared order (checkBox first). For detectors, portions, and the copies below.
+void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, const std::function<void(const BoxRun &)> &fn);
+
+void loadBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared);
+void storeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared);
+
+enum class ReduceOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
+/// Element-wise atomic reduction into global memory; throws Fault on an operation that the type does not have.
+void reduceBox(const TensorMap &map, const BoxPosition &at, ReduceOp op, GlobalPort &global, SharedSpan smem, uint32_t shared);
+
+/// One element of a bulk reduction: *to = *to (op) from, in the map's element type (also for cp.reduce.async.bulk).
+void reduceElement(MapType type, ReduceOp op, void *to, const void *from);
+
+} // namespace fovea::emulator

@@ -1,0 +1,67 @@
+// runtime/emulator/machine/tensor/TensorMap.h - the 128-byte tensor map: check, encode, decode, edit
+#pragma once
+#include "runtime/emulator/machine/tensor/Swizzle.h"
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace fovea::emulator {
+
+/// Element types, numbered as CUtensorMapDataType.
+enum class MapType : uint8_t {
+  U8, U16, U32, S32, U64, S64, F16, F32, F64, BF16, F32Ftz, TF32, TF32Ftz, U4Align8, U4Align16, U6Align16
+};
+
+/// What cuTensorMapEncodeTiled takes; dimensions innermost first, lengths in elements, strides in bytes.
+struct TensorMap {
+  MapType type = MapType::U8;
+  unsigned rank = 1; ///< 1..5
+  uint64_t address = 0;
+  std::array<uint64_t, 5> dims{};
+  std::array<uint64_t, 4> strides{}; ///< of dimensions 1..4
+  std::array<uint32_t, 5> box{};
+  std::array<uint32_t, 5> elementStrides{{1, 1, 1, 1, 1}};
+  unsigned interleave = 0; ///< CUtensorMapInterleave: 0 none, 1 16B, 2 32B
+  Swizzle swizzle = Swizzle::None;
+  unsigned l2Promotion = 0; ///< 0 none, 1 64B, 2 128B, 3 256B
+  bool nanFill = false;
+};
+
+/// Bits of one element in global memory, and in shared memory (padded sub-byte types occupy 8).
+unsigned globalBits(MapType type);
+unsigned sharedBits(MapType type);
+
+/// Arguments as the driver gets them, unchecked enums included; see validateTensorMap().
+struct TensorMapArguments {
+  int type = 0;
+  uint32_t rank = 0;
+  uint64_t address = 0;
+  const uint64_t *dims = nullptr;
+  const uint64_t *strides = nullptr;
+  const uint32_t *box = nullptr;
+  const uint32_t *elementStrides = nullptr;
+  int interleave = 0, swizzle = 0, l2Promotion = 0, oobFill = 0; ///< CUDA driver enum values
+};
+
+/// The verdict of cuTensorMapEncodeTiled: empty when it accepts, else the broken rule (CUDA_ERROR_INVALID_VALUE).
+/// On success `map` holds the decoded arguments.
+std::string validateTensorMap(const TensorMapArguments &arguments, TensorMap &map);
+
+/// The opaque layout (64-byte aligned 128 bytes) as NVIDIA's driver writes it; derived sizes included.
+void encodeTensorMap(const TensorMap &map, uint8_t out[128]);
+
+/// Reads the layout, ignoring the words that other packers leave undefined. Throws Fault when no tensor map can look
+/// like this (all zero, unknown type, ...).
+TensorMap decodeTensorMap(const uint8_t bytes[128]);
+
+/// Fields of `tensormap.replace` (PTX ISA, "tensormap.replace"; enum values there differ from the driver's).
+enum class MapField : uint8_t {
+  GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode,
+  SwizzleAtomicity, FillMode
+};
+
+/// Edits one field in place. `ordinal` selects the dimension where the field has one (GlobalStride 0..3, others 0..4);
+/// Rank and GlobalDim/BoxDim/ElementStride values are as PTX gives them (rank - 1 for Rank, plain sizes for the rest).
+void replaceField(uint8_t bytes[128], MapField field, unsigned ordinal, uint64_t value);
+
+} // namespace fovea::emulator
