@@ -1,0 +1,73 @@
+// runtime/abi/Sha256.cpp - SHA-256 as FIPS 180-4 section 6.2 writes it.
+#include "runtime/abi/Sha256.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace fovea {
+
+namespace {
+
+// FIPS 180-4, 4.2.2: fractional parts of the cube roots of the first 64 primes.
+constexpr uint32_t kRound[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
+
+void compress(uint32_t (&state)[8], const unsigned char *block) {
+  uint32_t w[64];
+  for (int t = 0; t < 16; ++t)
+    w[t] = uint32_t(block[4 * t]) << 24 | uint32_t(block[4 * t + 1]) << 16 | uint32_t(block[4 * t + 2]) << 8 |
+           block[4 * t + 3];
+  for (int t = 16; t < 64; ++t) {
+    uint32_t s0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
+    uint32_t s1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
+    w[t] = w[t - 16] + s0 + w[t - 7] + s1;
+  }
+  auto [a, b, c, d, e, f, g, h] = state;
+  for (int t = 0; t < 64; ++t) {
+    uint32_t t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + kRound[t] + w[t];
+    uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+  }
+  uint32_t out[8] = {a, b, c, d, e, f, g, h};
+  for (int i = 0; i < 8; ++i)
+    state[i] += out[i];
+}
+
+} // namespace
+
+std::string sha256(std::string_view bytes) {
+  uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  auto data = reinterpret_cast<const unsigned char *>(bytes.data());
+  size_t full = bytes.size() / 64 * 64;
+  for (size_t at = 0; at < full; at += 64)
+    compress(state, data + at);
+
+  // Padding: a one bit, zeros, the length in bits as 64-bit big-endian.
+  unsigned char tail[128] = {};
+  size_t rest = bytes.size() - full, padded = rest < 56 ? 64 : 128;
+  if (rest)
+    std::memcpy(tail, data + full, rest);
+  tail[rest] = 0x80;
+  for (int i = 0; i < 8; ++i)
+    tail[padded - 1 - i] = static_cast<unsigned char>(uint64_t(bytes.size()) * 8 >> (8 * i));
+  for (size_t at = 0; at < padded; at += 64)
+    compress(state, tail + at);
+
+  std::string hex;
+  for (uint32_t word : state)
+    for (int shift = 28; shift >= 0; shift -= 4)
+      hex += "0123456789abcdef"[word >> shift & 15];
+  return hex;
+}
+
+} // namespace fovea
