@@ -30,6 +30,9 @@ struct TensorMap {
 /// Bits of one element in global memory, and in shared memory (padded sub-byte types occupy 8).
 unsigned globalBits(MapType type);
 unsigned sharedBits(MapType type);
+bool isFloat(MapType type);
+/// Elements that a box holds along `dimension`: ceil(box / element stride); strides of dimension 0 are ignored.
+unsigned boxCount(const TensorMap &map, unsigned dimension);
 
 /// Arguments as the driver gets them, unchecked enums included; see validateTensorMap().
 struct TensorMapArguments {
@@ -41,13 +44,17 @@ struct TensorMapArguments {
   const uint32_t *box = nullptr;
   const uint32_t *elementStrides = nullptr;
   int interleave = 0, swizzle = 0, l2Promotion = 0, oobFill = 0; ///< CUDA driver enum values
+  /// sm_100 adds the padded 4/6-bit types and the 128-byte swizzles with larger atoms; an H200 refuses them.
+  bool hasSubByteAndAtoms = false;
 };
 
 /// The verdict of cuTensorMapEncodeTiled: empty when it accepts, else the broken rule (CUDA_ERROR_INVALID_VALUE).
 /// On success `map` holds the decoded arguments.
 std::string validateTensorMap(const TensorMapArguments &arguments, TensorMap &map);
 
-/// The opaque layout (64-byte aligned 128 bytes) as NVIDIA's driver writes it; derived sizes included.
+/// The opaque layout (64-byte aligned 128 bytes) as NVIDIA's driver 13.0 writes it on an H200, derived sizes included.
+/// Not seen on hardware, and ours: word 2 bits 19-20 hold the swizzle atom (PTX numbering), types 12 and 13 the padded
+/// 4- and 6-bit ones.
 void encodeTensorMap(const TensorMap &map, uint8_t out[128]);
 
 /// Reads the layout, ignoring the words that other packers leave undefined. Throws Fault when no tensor map can look

@@ -1,0 +1,152 @@
+// runtime/emulator/machine/tensor/TensorCopy.cpp - tensor (TMA) box copies: geometry, loads and stores
+#include "runtime/emulator/machine/tensor/TensorCopy.h"
+#include "runtime/emulator/machine/tensor/Fault.h"
+#include <algorithm>
+
+namespace fovea::emulator {
+namespace {
+
+/// The 16-bit pattern that out-of-bounds elements get under NaN fill (seen for bf16 on an H200; NaN in every float type).
+constexpr uint16_t nanPattern = 0x7FF7;
+
+/// Calls fn(BoxRun) for every piece; a template, so that copies pay no indirect call.
+template <typename Fn> void walkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, Fn &&fn) {
+  bool padded = map.type == MapType::U4Align16 || map.type == MapType::U6Align16;
+  uint32_t sharedWidth = sharedBits(map.type), globalWidth = globalBits(map.type);
+  uint32_t inner = map.box[0] * sharedWidth / 8;
+  uint32_t pitch = map.swizzle == Swizzle::None ? inner : std::max(inner, spanOf(map.swizzle));
+  unsigned atom = atomOf(map.swizzle);
+  uint32_t counts[5] = {1, 1, 1, 1, 1};
+  for (unsigned i = 1; i != map.rank; ++i)
+    counts[i] = at.fourRows ? 4 : boxCount(map, i);
+
+  // In-bounds elements of a row: [first, last) of the box's innermost dimension.
+  int64_t first = std::max<int64_t>(0, -int64_t(at.coords[0]));
+  int64_t last = std::min<int64_t>(map.box[0], int64_t(map.dims[0]) - at.coords[0]);
+  last = std::max(last, first);
+
+  uint32_t row = 0;
+  for (uint32_t i4 = 0; i4 != counts[4]; ++i4)
+    for (uint32_t i3 = 0; i3 != counts[3]; ++i3)
+      for (uint32_t i2 = 0; i2 != counts[2]; ++i2)
+        for (uint32_t i1 = 0; i1 != counts[1]; ++i1, ++row) {
+          const uint32_t index[5] = {0, i1, i2, i3, i4};
+          bool rowInBounds = true;
+          uint64_t base = map.address;
+          for (unsigned d = 1; d != map.rank; ++d) {
+            int64_t c = at.fourRows ? int64_t(at.rows[index[d]]) : int64_t(at.coords[d]) + int64_t(index[d]) * map.elementStrides[d];
+            rowInBounds &= c >= 0 && uint64_t(c) < map.dims[d];
+            base += uint64_t(c) * map.strides[d - 1];
+          }
+          uint32_t linear = shared + row * pitch;
+          auto emit = [&](int64_t from, int64_t to, bool inBounds) { // elements
+            if (padded) {
+              for (int64_t e = from; e < to; e += 16)
+                fn(BoxRun{base + uint64_t((at.coords[0] + e) * int64_t(globalWidth) / 8), swizzle(map.swizzle, linear + uint32_t(e)),
+                          2 * globalWidth, inBounds});
+              return;
+            }
+            uint32_t byte = uint32_t(from * sharedWidth / 8), end = uint32_t(to * sharedWidth / 8);
+            uint64_t global = base + uint64_t(int64_t(at.coords[0]) * int64_t(globalWidth) / 8);
+            while (byte < end) {
+              uint32_t stop = map.swizzle == Swizzle::None ? end : std::min(end, (linear + byte) / atom * atom + atom - linear);
+              fn(BoxRun{global + byte, swizzle(map.swizzle, linear + byte), stop - byte, inBounds});
+              byte = stop;
+            }
+          };
+          if (!rowInBounds) {
+            emit(0, map.box[0], false);
+            continue;
+          }
+          emit(0, std::min<int64_t>(first, map.box[0]), false);
+          emit(first, last, true);
+          emit(std::max(first, last), map.box[0], false);
+        }
+}
+
+void checkShared(SharedSpan smem, const BoxRun &run) {
+  if (uint64_t(run.shared) + run.bytes > smem.size)
+    throw Fault("tensor copy touches shared memory at offset " + std::to_string(run.shared) + ", beyond the CTA's " +
+                std::to_string(smem.size) + " bytes");
+}
+
+} // namespace
+
+uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) {
+  uint64_t elements = map.box[0];
+  for (unsigned i = 1; i != map.rank; ++i)
+    elements *= at.fourRows ? 4 : boxCount(map, i);
+  return uint32_t(elements * sharedBits(map.type) / 8);
+}
+
+void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction) {
+  if (shared % 128)
+    throw Fault("tensor copy needs a shared address that is a multiple of 128 bytes, found offset " + std::to_string(shared));
+  int64_t startBits = int64_t(at.coords[0]) * globalBits(map.type);
+  if (startBits % 128 && map.type != MapType::U4Align8 && globalBits(map.type) >= 8)
+    throw Fault("tensor copy starts at innermost coordinate " + std::to_string(at.coords[0]) + ", which is " +
+                std::to_string(startBits / 8) + " bytes: not a multiple of 16");
+  if (globalBits(map.type) < 8 && map.type != MapType::U4Align8 && at.coords[0] % 128)
+    throw Fault("tensor copy of a padded 4/6-bit type starts at innermost coordinate " + std::to_string(at.coords[0]) +
+                ": not a multiple of 128");
+  if (at.fourRows && (map.rank != 2 || map.box[1] != 1))
+    throw Fault("gather4/scatter4 needs a 2-D tensor map whose box has one row, found rank " + std::to_string(map.rank) +
+                " and a box of " + std::to_string(map.box[1]) + " rows");
+  if (direction == BoxDirection::Load)
+    return;
+  if (map.type == MapType::U4Align16 || map.type == MapType::U6Align16)
+    throw Fault("tensor copy stores a padded 4/6-bit type, which can only be loaded");
+  if (at.coords[0] < 0)
+    throw Fault("tensor store starts at a negative coordinate: " + std::to_string(at.coords[0]) + " in dimension 0");
+  for (unsigned i = 1; i != map.rank; ++i)
+    for (unsigned r = 0; r != (at.fourRows ? 4u : 1u); ++r) {
+      int32_t c = at.fourRows ? at.rows[r] : at.coords[i];
+      if (c < 0)
+        throw Fault("tensor store starts at a negative coordinate: " + std::to_string(c) + " in dimension " + std::to_string(i));
+    }
+}
+
+void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, const std::function<void(const BoxRun &)> &fn) {
+  walkBox(map, at, shared, [&](const BoxRun &run) { fn(run); });
+}
+
+void loadBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
+  checkBox(map, at, shared, BoxDirection::Load);
+  walkBox(map, at, shared, [&](const BoxRun &run) {
+    checkShared(smem, run);
+    uint8_t *to = smem.data + run.shared;
+    if (run.inBounds) {
+      global.read(run.global, to, run.bytes);
+    } else if (!map.nanFill) {
+      std::memset(to, 0, run.bytes);
+    } else {
+      for (uint32_t i = 0; i != run.bytes; ++i)
+        to[i] = uint8_t(nanPattern >> 8 * (i % 2));
+    }
+  });
+}
+
+void storeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
+  checkBox(map, at, shared, BoxDirection::Store);
+  walkBox(map, at, shared, [&](const BoxRun &run) {
+    checkShared(smem, run);
+    if (run.inBounds)
+      global.write(run.global, smem.data + run.shared, run.bytes);
+  });
+}
+
+void reduceBox(const TensorMap &map, const BoxPosition &at, ReduceOp op, GlobalPort &global, SharedSpan smem, uint32_t shared) {
+  checkBox(map, at, shared, BoxDirection::Reduce);
+  uint32_t es = globalBits(map.type) / 8;
+  if (!es)
+    throw Fault("tensor reduction of a 4- or 6-bit type");
+  walkBox(map, at, shared, [&](const BoxRun &run) {
+    checkShared(smem, run);
+    if (!run.inBounds)
+      return;
+    for (uint32_t i = 0; i != run.bytes; i += es)
+      global.modify(run.global + i, es, [&](void *value) { reduceElement(map.type, op, value, smem.data + run.shared + i); });
+  });
+}
+
+} // namespace fovea::emulator
