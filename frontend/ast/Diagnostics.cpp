@@ -25,6 +25,15 @@ size_t Diagnostics::errorCount() const {
 
 static bool before(ast::Loc a, ast::Loc b) { return a.line != b.line ? a.line < b.line : a.col < b.col; }
 
+/// A line that is wider than this is not shown.
+static constexpr size_t widestLine = 400;
+
+static size_t lineLength(llvm::StringRef text, unsigned line) {
+  for (; line > 1; --line)
+    text = text.split('\n').second;
+  return text.split('\n').first.size();
+}
+
 std::string Diagnostics::render(llvm::StringRef text, llvm::StringRef filename, size_t limit) const {
   // Notes travel with their error.
   std::vector<std::vector<Diagnostic>> groups;
@@ -51,6 +60,11 @@ std::string Diagnostics::render(llvm::StringRef text, llvm::StringRef filename, 
       auto kind = d.severity == Diagnostic::Severity::Error ? llvm::SourceMgr::DK_Error : llvm::SourceMgr::DK_Note;
       if (d.range.begin.line == 0) {
         os << filename << (kind == llvm::SourceMgr::DK_Error ? ": error: " : ": note: ") << d.message << "\n";
+        continue;
+      }
+      if (lineLength(text, d.range.begin.line) > widestLine) {
+        os << filename << ":" << d.range.begin.line << ":" << d.range.begin.col
+           << (kind == llvm::SourceMgr::DK_Error ? ": error: " : ": note: ") << d.message << "\n";
         continue;
       }
       llvm::SMLoc begin = sources.FindLocForLineAndColumn(id, d.range.begin.line, d.range.begin.col);

@@ -81,6 +81,20 @@ public:
     return nullptr;
   }
 
+  /// Where the `name :` of the line before `next` begins, or the brace that it stands behind.
+  Token *lineStart(Token *next) {
+    Token *start = next;
+    for (size_t i = next->getTokenIndex(); i-- > 0;) {
+      Token *t = stream->get(i);
+      if (t->getChannel() != Token::DEFAULT_CHANNEL)
+        continue;
+      if (is(t, ":") || is(t, "{") || is(t, "}"))
+        return start;
+      start = t;
+    }
+    return start;
+  }
+
   /// The bracket that is still open at `until`, looking from `from`; the innermost.
   Token *openBracket(Token *from, Token *until) {
     std::vector<Token *> open;
@@ -119,12 +133,11 @@ std::string found(Token *t) {
   return "found '" + t->getText() + "'";
 }
 
-/// `')', ',' or an operator`; the tokens of the grammar grouped as a reader thinks of them.
-std::string describe(Parser *parser, const antlr4::misc::IntervalSet &expected) {
+/// `an operator, ',' or ')'`: the tokens of the grammar grouped as a reader thinks of them; `op` adds the operator.
+std::string describe(Parser *parser, const antlr4::misc::IntervalSet &expected, bool op) {
   static const llvm::StringRef operators[] = {"*", "/", "%", "+", "-", "<", "<=", ">", ">=", "==", "!=",
                                               "and", "&", "or", "|", "not"};
   std::vector<std::string> words;
-  bool op = false;
   for (ssize_t type : expected.toList()) {
     std::string name = type == ssize_t(Token::EOF) ? "the end of the file" : parser->getVocabulary().getDisplayName(type);
     if (name == "IDENT")
@@ -164,6 +177,22 @@ void SyntaxErrors::report(Parser *parser, Range range, const llvm::Twine &messag
   diagnostics.error(range, message);
 }
 
+/// A line that was never finished runs into the next one, and shows only at that one's ':'.
+bool SyntaxErrors::reportUnfinishedLine(Parser *parser) {
+  Tokens tokens(parser);
+  Token *next = tokens.fieldBefore();
+  Token *last = next ? tokens.before(next) : nullptr;
+  if (!last)
+    return false;
+  std::string nextLine = "the next line begins with '" + next->getText() + "'";
+  Token *bracket = tokens.openBracket(tokens.lineStart(next), next);
+  if (bracket)
+    report(parser, rangeOf(bracket), "'" + bracket->getText() + "' is never closed: " + nextLine);
+  else
+    report(parser, rangeOf(last), "expected an expression behind '" + last->getText() + "', but " + nextLine);
+  return true;
+}
+
 void SyntaxErrors::reportError(Parser *parser, const antlr4::RecognitionException &e) {
   if (inErrorRecoveryMode(parser))
     return;
@@ -171,21 +200,8 @@ void SyntaxErrors::reportError(Parser *parser, const antlr4::RecognitionExceptio
   Token *token = e.getOffendingToken();
   tokens.seek(token);
 
-  // A line that was never finished runs into the next one, and shows only at its ':'.
-  if (Token *next = tokens.fieldBefore()) {
-    Token *last = tokens.before(next);
-    Token *start = parser->getContext()->getStart();
-    for (auto *ctx = parser->getContext(); ctx; ctx = dynamic_cast<antlr4::ParserRuleContext *>(ctx->parent)) {
-      start = ctx->getStart();
-      if (ctx->getRuleIndex() == AttnParser::RuleClause || ctx->getRuleIndex() == AttnParser::RuleEntry)
-        break;
-    }
-    std::string nextLine = "the next line begins with '" + next->getText() + "'";
-    if (Token *bracket = last ? tokens.openBracket(start, next) : nullptr)
-      return report(parser, rangeOf(bracket), "'" + bracket->getText() + "' is never closed: " + nextLine);
-    if (last && start->getTokenIndex() < next->getTokenIndex())
-      return report(parser, rangeOf(last), "expected an expression behind '" + last->getText() + "', but " + nextLine);
-  }
+  if (reportUnfinishedLine(parser))
+    return;
   if (token->getType() == AttnParser::UNKNOWN)
     return report(parser, rangeOf(token), "unexpected character '" + token->getText() + "'");
   antlr4::misc::IntervalSet expected = e.getExpectedTokens();
@@ -201,11 +217,12 @@ void SyntaxErrors::reportError(Parser *parser, const antlr4::RecognitionExceptio
       diagnostics.note(rangeOf(brace), "to close this '{'");
     return;
   }
-  std::string message = "expected " + describe(parser, expected) + ", " + found(token);
-  report(parser, rangeOf(token), message);
-  if (isEnd(token))
-    if (Token *bracket = tokens.openBracket(parser->getContext()->getStart(), token))
-      diagnostics.note(rangeOf(bracket), "to close this '" + bracket->getText() + "'");
+  // Behind an operand ANTLR has decided already that no operator follows; the reader may still want one.
+  bool operand = inside(parser, AttnParser::RuleExpr);
+  report(parser, rangeOf(token), "expected " + describe(parser, expected, operand) + ", " + found(token));
+  Token *bracket = tokens.openBracket(parser->getContext()->getStart(), token);
+  if (bracket && bracket->getLine() < token->getLine())
+    diagnostics.note(rangeOf(bracket), "to close this '" + bracket->getText() + "'");
 }
 
 Token *SyntaxErrors::recoverInline(Parser *parser) { throw antlr4::InputMismatchException(parser); }
@@ -268,7 +285,16 @@ void SyntaxErrors::sync(Parser *parser) {
   if (inside(parser, AttnParser::RuleAttention)) {
     if (tokens.startsClause() || is(token, "attention"))
       return;
-    report(parser, rangeOf(token), "expected an operator, ',' or the next 'name : value' line, " + found(token));
+    bool first = parser->getContext()->children.size() == 3;
+    if (reportUnfinishedLine(parser)) {
+      // The line before has swallowed the name: it is broken, though it could be read.
+      auto *line = dynamic_cast<antlr4::ParserRuleContext *>(parser->getContext()->children.back());
+      line->exception = std::make_exception_ptr(antlr4::InputMismatchException(parser));
+      return tokens.seek(tokens.fieldBefore());
+    }
+    report(parser, rangeOf(token), (first ? "expected a 'name : value' line, "
+                                          : "expected an operator, ',' or the next 'name : value' line, ") +
+                                       found(token));
     while (!isEnd(tokens.current()) && !is(tokens.current(), "}") && !is(tokens.current(), "attention") &&
            !is(tokens.current(), "schedule") && !tokens.startsField(0))
       tokens.skip();

@@ -23,6 +23,7 @@ public:
   void sync(antlr4::Parser *parser) override;
 
 private:
+  bool reportUnfinishedLine(antlr4::Parser *parser);
   void report(antlr4::Parser *parser, ast::Range range, const llvm::Twine &message);
 
   Diagnostics &diagnostics;

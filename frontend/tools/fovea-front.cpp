@@ -1,6 +1,7 @@
-// frontend/tools/fovea-front.cpp - the front end alone, for its tests: parse, fmt
+// frontend/tools/fovea-front.cpp - the front end alone, for its tests: parse, check, fmt
 #include "frontend/ast/Parse.h"
 #include "frontend/fmt/Format.h"
+#include "frontend/sema/Sema.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -9,6 +10,7 @@
 namespace cl = llvm::cl;
 
 static cl::SubCommand parseCommand("parse", "print the AST");
+static cl::SubCommand checkCommand("check", "semantic analysis");
 static cl::SubCommand fmtCommand("fmt", "print the canonical form");
 static cl::opt<std::string> input(cl::Positional, cl::desc("SPEC"), cl::Required, cl::sub(cl::SubCommand::getAll()));
 
@@ -28,6 +30,8 @@ int main(int argc, char **argv) {
     if (fmtCommand)
       llvm::outs() << fovea::format(*spec);
   }
+  if (spec && checkCommand)
+    fovea::sema::analyze(*spec, diagnostics);
   llvm::errs() << diagnostics.render(text, input == "-" ? "<stdin>" : input.getValue());
   return diagnostics.hasErrors() ? 1 : 0;
 }
