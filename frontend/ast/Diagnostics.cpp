@@ -14,6 +14,10 @@ void Diagnostics::error(ast::Range range, const llvm::Twine &message) {
   list.push_back({Diagnostic::Severity::Error, range, message.str()});
 }
 
+void Diagnostics::warning(ast::Range range, const llvm::Twine &message) {
+  list.push_back({Diagnostic::Severity::Warning, range, message.str()});
+}
+
 void Diagnostics::note(ast::Range range, const llvm::Twine &message) {
   list.push_back({Diagnostic::Severity::Note, range, message.str()});
 }
@@ -38,7 +42,7 @@ std::string Diagnostics::render(llvm::StringRef text, llvm::StringRef filename, 
   // Notes travel with their error.
   std::vector<std::vector<Diagnostic>> groups;
   for (const Diagnostic &d : list) {
-    if (d.severity == Diagnostic::Severity::Error || groups.empty())
+    if (d.severity != Diagnostic::Severity::Note || groups.empty())
       groups.emplace_back();
     groups.back().push_back(d);
   }
@@ -53,18 +57,22 @@ std::string Diagnostics::render(llvm::StringRef text, llvm::StringRef filename, 
   size_t shown = 0;
   for (const auto &group : groups) {
     if (shown++ == limit) {
-      os << filename << ": " << groups.size() - limit << " more errors are not shown\n";
+      os << filename << ": " << groups.size() - limit << " more are not shown\n";
       break;
     }
     for (const Diagnostic &d : group) {
-      auto kind = d.severity == Diagnostic::Severity::Error ? llvm::SourceMgr::DK_Error : llvm::SourceMgr::DK_Note;
-      if (d.range.begin.line == 0) {
-        os << filename << (kind == llvm::SourceMgr::DK_Error ? ": error: " : ": note: ") << d.message << "\n";
-        continue;
-      }
-      if (lineLength(text, d.range.begin.line) > widestLine) {
-        os << filename << ":" << d.range.begin.line << ":" << d.range.begin.col
-           << (kind == llvm::SourceMgr::DK_Error ? ": error: " : ": note: ") << d.message << "\n";
+      auto kind = d.severity == Diagnostic::Severity::Error     ? llvm::SourceMgr::DK_Error
+                  : d.severity == Diagnostic::Severity::Warning ? llvm::SourceMgr::DK_Warning
+                                                                : llvm::SourceMgr::DK_Note;
+      // Without a source line: what speaks of the whole file, and what stands in a line too wide to show.
+      if (d.range.begin.line == 0 || lineLength(text, d.range.begin.line) > widestLine) {
+        os << filename << ":";
+        if (d.range.begin.line)
+          os << d.range.begin.line << ":" << d.range.begin.col << ":";
+        os << (kind == llvm::SourceMgr::DK_Error     ? " error: "
+               : kind == llvm::SourceMgr::DK_Warning ? " warning: "
+                                                     : " note: ")
+           << d.message << "\n";
         continue;
       }
       llvm::SMLoc begin = sources.FindLocForLineAndColumn(id, d.range.begin.line, d.range.begin.col);

@@ -12,7 +12,7 @@
 namespace fovea {
 
 struct Diagnostic {
-  enum class Severity { Error, Note };
+  enum class Severity { Error, Warning, Note };
   Severity severity;
   ast::Range range;
   std::string message;
@@ -23,10 +23,12 @@ class Diagnostics {
 public:
   /// An error at a place of the file; line 0 speaks of the file as a whole.
   void error(ast::Range range, const llvm::Twine &message);
-  /// Belongs to the error before it: where the other half of a contradiction stands, or what would work.
+  /// Something that was asked for and is left out.
+  void warning(ast::Range range, const llvm::Twine &message);
+  /// Belongs to the error or warning before it: where the other half of a contradiction stands, or what would work.
   void note(ast::Range range, const llvm::Twine &message);
 
-  bool hasErrors() const { return !list.empty(); }
+  bool hasErrors() const { return errorCount() != 0; }
   size_t errorCount() const;
   const std::vector<Diagnostic> &all() const { return list; }
 

@@ -2,15 +2,12 @@
 #pragma once
 
 #include "frontend/ast/Diagnostics.h"
-#include "frontend/sema/Spec.h"
+#include "frontend/sema/Sema.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace fovea::sema {
-
-/// The targets that a schedule can name and a spec can be compiled for.
-llvm::ArrayRef<llvm::StringRef> targets();
 
 /// One key of a schedule block. The table in Schedules.cpp is the list; adding a row makes the key known.
 struct ScheduleKey {

@@ -1,0 +1,172 @@
+// frontend/sema/Capabilities.cpp - the table, and the question
+#include "frontend/sema/Capabilities.h"
+
+#include "frontend/sema/Expressions.h"
+#include "frontend/sema/Schedules.h"
+#include "frontend/sema/Words.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cstdlib>
+
+namespace fovea::sema {
+namespace {
+
+using llvm::StringRef;
+using Answer = std::optional<Refusal>;
+
+Range orName(Range range, const Spec &spec) { return range.begin.line ? range : spec.range; }
+
+/// `32, 64 or 128; 64 is nearest`
+std::string among(llvm::ArrayRef<int64_t> sizes, int64_t wanted) {
+  std::string text;
+  int64_t nearest = sizes.front();
+  for (size_t n = 0; n < sizes.size(); ++n) {
+    text += (n == 0 ? "" : n + 1 == sizes.size() ? " or " : ", ") + std::to_string(sizes[n]);
+    if (std::abs(sizes[n] - wanted) < std::abs(nearest - wanted))
+      nearest = sizes[n];
+  }
+  return text + "; " + std::to_string(nearest) + " is nearest";
+}
+
+Answer headDim(const Tensor &tensor, const char *name) {
+  static constexpr int64_t sizes[] = {32, 64, 96, 128, 192, 256};
+  if (llvm::is_contained(sizes, tensor.headDim))
+    return std::nullopt;
+  return Refusal{tensor.headDimRange, "head dim " + std::to_string(tensor.headDim) + " of " + name,
+                 "a head dim of " + among(sizes, tensor.headDim)};
+}
+
+/// The factor c of a score of the form c * s.
+std::optional<double> scoreFactor(const Spec &spec) {
+  auto factor = [&](const Expr &e) {
+    bool isScale = e.kind == Expr::Kind::Variable && e.variable == Variable::Scale;
+    return isScale ? std::optional(spec.scale) : constantValue(e);
+  };
+  auto isS = [](const Expr &e) { return e.kind == Expr::Kind::Variable && e.variable == Variable::S; };
+  const Expr &score = spec.score;
+  if (isS(score))
+    return 1.0;
+  if (score.kind != Expr::Kind::Operator || score.op != ast::Op::Mul)
+    return std::nullopt;
+  if (isS(score.args[0]))
+    return factor(score.args[1]);
+  return isS(score.args[1]) ? factor(score.args[0]) : std::nullopt;
+}
+
+/// One row: what it refuses, if anything. Delete the row when its feature is lowered.
+const std::function<Answer(const Spec &, StringRef target)> table[] = {
+    // element types
+    [](const Spec &s, StringRef) -> Answer {
+      if (s.q.dtype == DType::BF16 || s.q.dtype == DType::F16)
+        return std::nullopt;
+      return Refusal{s.q.dtypeRange, std::string("element type ") + spelling(s.q.dtype), "bf16 or f16"};
+    },
+    // head dims
+    [](const Spec &s, StringRef) -> Answer { return headDim(s.q, "q and k"); },
+    [](const Spec &s, StringRef) -> Answer {
+      return s.v.headDim == s.q.headDim ? std::nullopt : headDim(s.v, "v");
+    },
+    // rows
+    [](const Spec &s, StringRef) -> Answer {
+      for (const Tensor *t : {&s.q, &s.k})
+        if (t->rows.kind != Rows::Kind::Jagged)
+          return Refusal{t->rows.range, t->rows.kind == Rows::Kind::Dense ? "rows by batch and length" : "shared rows",
+                         "'jagged OFFSETS' (for equal lengths, offsets that grow by the length)"};
+      return std::nullopt;
+    },
+    [](const Spec &s, StringRef) -> Answer {
+      if (s.q.rows.kind != Rows::Kind::Jagged || s.k.rows.kind != Rows::Kind::Jagged || s.q.rows.sameAs(s.k.rows))
+        return std::nullopt;
+      return Refusal{s.k.rows.range, "keys with other offsets than the queries",
+                     "self attention: 'jagged " + s.q.rows.name + "' for q, k and v"};
+    },
+    // heads
+    [](const Spec &s, StringRef) -> Answer {
+      if (s.q.heads)
+        return std::nullopt;
+      return Refusal{s.q.headsRange, "a number of heads that is known only at launch", "a number, as in '4 heads'"};
+    },
+    [](const Spec &s, StringRef) -> Answer {
+      if (s.q.heads == s.k.heads)
+        return std::nullopt;
+      return Refusal{s.k.headsRange, "fewer heads of k and v than of q",
+                     std::to_string(s.q.heads.value_or(1)) + " heads for all three"};
+    },
+    // origin
+    [](const Spec &s, StringRef) -> Answer {
+      for (const Tensor *t : {&s.q, &s.k, &s.v})
+        if (t->rotary)
+          return Refusal{t->rotary->range, "tensors behind a rotary embedding",
+                         t->rotary->onLoad ? "rotated tensors: leave '= rotary(...)' out and rotate before"
+                                           : "the forward without '= rotary(...)': of tensors that are rotated "
+                                             "already it is the same"};
+      return std::nullopt;
+    },
+    // pattern
+    [](const Spec &s, StringRef) -> Answer {
+      static constexpr int64_t sizes[] = {16, 32, 64, 128};
+      const NamedPattern &p = s.pattern.pattern;
+      bool named = s.pattern.kind == Expr::Kind::Pattern && p.kind == NamedPattern::Kind::BlockDiagonal;
+      if (named && llvm::is_contained(sizes, p.size))
+        return std::nullopt;
+      if (named)
+        return Refusal{s.patternRange, "blocks of " + std::to_string(p.size), "block_diagonal(N) with N of " +
+                                                                                  among(sizes, p.size)};
+      return Refusal{orName(s.patternRange, s), s.patternRange.begin.line ? "this pattern" : "the pattern 'full'",
+                     "block_diagonal(N) with N of 16, 32, 64 or 128"};
+    },
+    // score and weight
+    [](const Spec &s, StringRef) -> Answer {
+      auto factor = scoreFactor(s);
+      if (!factor)
+        return Refusal{orName(s.scoreRange, s), "this score", "s * scale, with any positive scale"};
+      if (*factor > 0)
+        return std::nullopt;
+      Range range = s.scaleRange.begin.line ? s.scaleRange : s.scoreRange;
+      return Refusal{orName(range, s), "a score that shrinks as the dot product grows", "a positive scale"};
+    },
+    [](const Spec &s, StringRef) -> Answer {
+      if (!s.weight)
+        return std::nullopt;
+      return Refusal{s.weightRange, "a weight other than softmax", "softmax, the default"};
+    },
+    // epilogue
+    [](const Spec &s, StringRef) -> Answer {
+      if (!s.epilogue)
+        return std::nullopt;
+      return Refusal{s.epilogueRange, "an epilogue", "o alone, and the epilogue in a kernel behind it"};
+    },
+    // emit
+    [](const Spec &s, StringRef) -> Answer {
+      if (!s.emit.backward)
+        return std::nullopt;
+      return Refusal{s.emit.backwardRange, "a backward", "emit : forward(lse)", /*backward=*/true};
+    },
+};
+
+} // namespace
+
+std::vector<Refusal> refusals(const Spec &spec, StringRef target) {
+  std::vector<Refusal> list;
+  for (const auto &row : table)
+    if (Answer answer = row(spec, target))
+      list.push_back(*answer);
+  return list;
+}
+
+void checkCapabilities(const Spec &spec, StringRef target, Kernels kernels, Diagnostics &diagnostics) {
+  if (!llvm::is_contained(targets(), target))
+    return diagnostics.error({}, "unknown target '" + target + "'" + suggest(target, targets()));
+  for (const Refusal &refusal : refusals(spec, target)) {
+    std::string message = refusal.what + " cannot be lowered to " + target.str() + " yet";
+    if (refusal.backward && kernels == Kernels::Forward)
+      diagnostics.warning(refusal.range, message + "; only the forward is compiled");
+    else
+      diagnostics.error(refusal.range, message);
+    diagnostics.note(refusal.range, "what works: " + refusal.nearest);
+  }
+}
+
+} // namespace fovea::sema
