@@ -21,13 +21,12 @@ enum class RawPtx {
   StoreGlobal4If,
   LoadGlobalNc16If,
   LoadGlobalNc4If,
-  Max3F32,
+  TanhApprox,
   TmemWaitLoad,
   WgmmaFence,
   WgmmaMmaAsync,
   WgmmaCommit,
   WgmmaWait,
-  OpaqueRegisters,
 };
 
 /// One row. `ptx` is an LLVM inline-asm template ($0, $1, ... results first); rows used inside a
@@ -39,6 +38,7 @@ struct RawPtxRow {
   const char *ptx;
   const char *constraints; ///< LLVM constraint string; "" for rows with holes or with operands of
                            ///< varying number
+  bool pure;               ///< no side effects: may be moved, merged or dropped
   const char *reason;      ///< why there is no op for it
 };
 
@@ -56,10 +56,10 @@ SmallVector<Value> emitRawPtx(OpBuilder &b, Location loc, RawPtx id, ValueRange 
 SmallVector<Value> emitTiedPtx(OpBuilder &b, Location loc, llvm::StringRef ptx, ValueRange tied,
                                ValueRange inputs = {});
 
-/// Creates an llvm.inline_asm with side effects and takes its results apart.
+/// Creates an llvm.inline_asm and takes its results apart.
 SmallVector<Value> emitInlineAsm(OpBuilder &b, Location loc, llvm::StringRef ptx,
                                  llvm::StringRef constraints, ValueRange operands,
-                                 ArrayRef<Type> results);
+                                 ArrayRef<Type> results, bool pure = false);
 
 /// Constraint letter of a type: r (i32, packed 16-bit pairs), l (i64, pointers), f (f32), h (i16),
 /// b (i1).

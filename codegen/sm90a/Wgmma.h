@@ -9,6 +9,7 @@
 
 #include "codegen/common/Descriptor.h"
 #include "codegen/common/Registers.h"
+#include "dialect/Layout/Fragment.h"
 
 namespace fovea::codegen::sm90a {
 

@@ -1,0 +1,213 @@
+// codegen/ptx/ToPtx.cpp - LLVM/NVVM dialect to PTX text, in process.
+#include "codegen/ptx/ToPtx.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+extern "C" {
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+namespace fovea::codegen {
+
+/// What the back end needs to know of a chip.
+struct PtxTarget {
+  llvm::StringLiteral chip;
+  llvm::StringLiteral features; ///< the PTX version; the least that has every instruction used here
+};
+static constexpr PtxTarget targets[] = {{"sm_100a", "+ptx88"}, {"sm_90a", "+ptx86"}};
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+void registerPtxDialects(MLIRContext &context) {
+  DialectRegistry registry;
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, index::IndexDialect,
+                  LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  index::registerConvertIndexToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertNVVMToLLVMInterface(registry);
+  context.appendDialectRegistry(registry);
+}
+
+static void cloneBody(OpBuilder &b, Operation *source, IRMapping &mapping) {
+  for (Operation &op : source->getRegion(0).front()) {
+    if (isa<gpu::GPUModuleOp>(op))
+      cloneBody(b, &op, mapping);
+    else if (!op.hasTrait<OpTrait::IsTerminator>())
+      b.clone(op, mapping);
+  }
+}
+
+/// A flat builtin.module with the contents of `source`; gpu.modules are opened, because the
+/// conversions want one symbol table and their target verification refuses legal targets.
+static OwningOpRef<ModuleOp> flatten(Operation *source) {
+  OwningOpRef<ModuleOp> flat = ModuleOp::create(source->getLoc());
+  OpBuilder b(source->getContext());
+  b.setInsertionPointToStart(flat->getBody());
+  IRMapping mapping;
+  cloneBody(b, source, mapping);
+  return flat;
+}
+
+static LogicalResult lowerToLlvm(ModuleOp module) {
+  // One conversion through the dialects' ConvertToLLVM interfaces (arith, math, index, cf, nvvm)
+  // costs a fraction of one pass for each of them.
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  pm.enableVerifier(false);
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  return pm.run(module);
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const PtxTarget &target,
+                                                                          int optLevel) {
+  static const bool initialised = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)initialised;
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string why;
+  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, why);
+  if (!backend)
+    return makeError("expected an LLVM with the NVPTX back end, found none: " + why);
+  auto level = llvm::CodeGenOpt::getLevel(optLevel);
+  if (!level)
+    return makeError("expected an optimisation level of 0 to 3, found " + llvm::Twine(optLevel));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, target.chip, target.features, llvm::TargetOptions(),
+                                   std::nullopt, std::nullopt, *level));
+}
+
+/// Attributes that the dialects cannot express.
+static void annotate(llvm::Module &module, const PtxOptions &options) {
+  for (llvm::Function &function : module) {
+    if (options.flushDenormals)
+      function.addFnAttr("denormal-fp-math-f32", "preserve-sign,preserve-sign");
+    // Warp- and warpgroup-wide instructions inside inline asm must not be moved into or out of
+    // divergent code, and MLIR does not mark them so.
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+        if (auto *assembly = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
+          if (assembly->hasSideEffects())
+            call->setConvergent();
+  }
+}
+
+llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
+                                           const PtxOptions &options, PtxTimes *times) {
+  auto now = [] { return std::chrono::steady_clock::now(); };
+  auto since = [&](std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(now() - start).count();
+  };
+
+  const auto *target = llvm::find_if(targets, [&](const PtxTarget &t) { return t.chip == chip; });
+  if (target == std::end(targets))
+    return makeError("expected target sm_100a or sm_90a, found '" + chip + "'");
+  if (!isa<ModuleOp, gpu::GPUModuleOp>(op))
+    return makeError("expected a builtin.module or gpu.module to translate, found '" +
+                     op->getName().getStringRef() + "'");
+
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diagnostic) {
+    llvm::raw_string_ostream(diagnostics) << (diagnostics.empty() ? "" : "; ") << diagnostic;
+  });
+
+  auto start = now();
+  OwningOpRef<ModuleOp> module = flatten(op);
+  if (failed(lowerToLlvm(*module)))
+    return makeError("lowering to the LLVM dialect failed: " + diagnostics);
+  if (times)
+    times->lower = since(start);
+
+  start = now();
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, llvmContext);
+  if (!llvmModule)
+    return makeError("translation to LLVM IR failed: " + diagnostics);
+  auto machine = createMachine(*target, options.optLevel);
+  if (!machine)
+    return machine.takeError();
+  llvmModule->setTargetTriple((*machine)->getTargetTriple());
+  llvmModule->setDataLayout((*machine)->createDataLayout());
+  annotate(*llvmModule, options);
+  if (options.llvmIR)
+    llvm::raw_string_ostream(*options.llvmIR) << *llvmModule;
+  if (times)
+    times->translate = since(start);
+
+  start = now();
+  std::string backendErrors;
+  llvmContext.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo *info, void *errors) {
+        if (info->getSeverity() != llvm::DS_Error)
+          return;
+        llvm::raw_string_ostream os(*static_cast<std::string *>(errors));
+        llvm::DiagnosticPrinterRawOStream printer(os);
+        info->print(printer);
+        os << '\n';
+      },
+      &backendErrors);
+  llvm::SmallString<0> ptx;
+  llvm::raw_svector_ostream stream(ptx);
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return makeError("expected the NVPTX back end to print assembly, it cannot");
+  passes.run(*llvmModule);
+  if (!backendErrors.empty())
+    return makeError("the NVPTX back end refused the kernel: " + backendErrors);
+  if (times)
+    times->codegen = since(start);
+  return std::string(ptx);
+}
+
+} // namespace fovea::codegen

@@ -1,0 +1,92 @@
+// test/unit/codegen/SharedAccessTest.cpp - do shared accesses stay 16 bytes wide, and do matrix
+// addresses agree with the layout?
+#include "codegen/common/SharedAccess.h"
+
+#include "KernelFixture.h"
+#include "codegen/common/Sreg.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+
+class SharedAccessTest : public KernelFixture {
+protected:
+  /// Value of an i32 expression of constants, by folding it op by op.
+  static uint32_t evaluate(Value v) {
+    APInt constant;
+    if (matchPattern(v, m_ConstantInt(&constant)))
+      return constant.getZExtValue();
+    Operation *op = v.getDefiningOp();
+    uint32_t x = evaluate(op->getOperand(0)), y = evaluate(op->getOperand(1));
+    if (isa<LLVM::AddOp>(op))
+      return x + y;
+    if (isa<LLVM::MulOp>(op))
+      return x * y;
+    if (isa<LLVM::XOrOp>(op))
+      return x ^ y;
+    if (isa<LLVM::AndOp>(op))
+      return x & y;
+    if (isa<LLVM::OrOp>(op))
+      return x | y;
+    if (isa<LLVM::ShlOp>(op))
+      return x << y;
+    if (isa<LLVM::LShrOp>(op))
+      return x >> y;
+    ADD_FAILURE() << "unexpected op " << op->getName().getStringRef().str();
+    return 0;
+  }
+};
+
+TEST_F(SharedAccessTest, WideAndMatrixForms) {
+  begin({{global()}}, {32});
+  Value smem = dynamicSharedBase(b, loc, *module);
+  Value address = LLVM::AddOp::create(
+      b, loc, smem, LLVM::ShlOp::create(b, loc, laneId(b, loc), constI32(b, loc, 4)));
+  Value v = loadShared(b, loc, VectorType::get({4}, i32()), address);
+  storeShared(b, loc, v, addI32(b, loc, address, 512));
+  zeroShared16(b, loc, addI32(b, loc, address, 1024));
+  SmallVector<Value> m = loadMatrix(b, loc, address, 4, false);
+  storeMatrix(b, loc, address, m, true);
+  storeMatrix(b, loc, address, loadMatrix(b, loc, address, 2, true), false);
+  keep(loadMatrix(b, loc, address, 1, false)[0], 0);
+  std::string ptx = finish("sm_90a");
+  EXPECT_TRUE(hasInOrder(ptx, {"ld.shared.v4.b32", "st.shared.v4.b32", "st.shared.v4.b32",
+                               "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+                               "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+                               "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
+                               "stmatrix.sync.aligned.m8n8.x2.shared.b16",
+                               "ldmatrix.sync.aligned.m8n8.x1.shared.b16"}));
+  ASSERT_ASSEMBLES(log, ptx, "sm_90a");
+}
+
+// The emitted address arithmetic, evaluated for every lane, against SmemTile::offset.
+TEST_F(SharedAccessTest, MatrixAddressesAgreeWithTheTile) {
+  begin({}, {32});
+  for (uint32_t cols : {32u, 64u, 96u, 128u, 16u}) {
+    layout::SmemTile tile(64, cols, 2);
+    for (auto order : {layout::MatrixOrder::RowsFirst, layout::MatrixOrder::ColsFirst})
+      for (uint32_t lane = 0; lane < 32; ++lane)
+        for (uint32_t warpRow : {0u, 16u, 24u})
+          for (uint32_t col0 = 0; col0 < cols; col0 += 16) {
+            Value laneOffset = matrixLaneOffset(b, loc, tile, order, constI32(b, loc, lane),
+                                                constI32(b, loc, warpRow));
+            Value address =
+                matrixAddress(b, loc, tile, constI32(b, loc, 4096), laneOffset, 8, col0);
+            layout::Element e = layout::matrixRow(order, lane);
+            ASSERT_EQ(evaluate(address), 4096 + tile.offset(warpRow + 8 + e.row, col0 + e.col))
+                << cols << " columns, lane " << lane << ", block column " << col0;
+          }
+  }
+}
+
+TEST_F(SharedAccessTest, TileOffsetsAgreeWithTheTile) {
+  begin({}, {32});
+  for (uint32_t cols : {32u, 64u, 96u, 192u}) {
+    layout::SmemTile tile(24, cols, 2);
+    for (uint32_t row = 0; row < 24; ++row)
+      for (uint32_t col = 0; col < cols; ++col)
+        ASSERT_EQ(evaluate(tileOffset(b, loc, tile, constI32(b, loc, row), constI32(b, loc, col))),
+                  tile.offset(row, col));
+  }
+}
