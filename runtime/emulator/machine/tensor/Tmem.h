@@ -2,7 +2,6 @@
 #pragma once
 #include "runtime/emulator/machine/tensor/Fault.h"
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -34,7 +33,7 @@ public:
   bool hasRelinquished() const { return relinquished; }
   const std::vector<Allocation> &live() const { return allocations; }
 
-  /// Throws Fault unless lanes and columns exist and every column belongs to one live allocation.
+  /// Throws Fault unless lanes and columns exist and every column belongs to a live allocation.
   void checkRange(uint32_t lane, uint32_t column, uint32_t count, const char *what) const;
 
   /// Cells of one lane, unchecked.
@@ -51,7 +50,7 @@ public:
 
 private:
   std::array<std::array<uint32_t, columns>, lanes> cells;
-  std::array<std::bitset<columns>, lanes> written;
+  std::array<std::array<uint64_t, columns / 64>, lanes> written{}; ///< one bit per cell
   std::array<bool, columns> owned{};
   std::vector<Allocation> allocations;
   uint32_t lastCount = columns;

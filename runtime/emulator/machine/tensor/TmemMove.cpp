@@ -1,0 +1,120 @@
+// runtime/emulator/machine/tensor/TmemMove.cpp - tcgen05.ld and st between registers and tensor memory
+#include "runtime/emulator/machine/tensor/TmemMove.h"
+#include <algorithm>
+
+namespace fovea::emulator {
+namespace {
+
+unsigned unpackedRegisters(const TmemAccess &access) {
+  switch (access.shape) {
+  case TmemShape::S16x128b:
+    return 2 * access.repeat;
+  case TmemShape::S16x256b:
+    return 4 * access.repeat;
+  default:
+    return access.repeat;
+  }
+}
+
+/// Columns of one contiguous half, and how many lanes the shape covers.
+unsigned columnsOf(const TmemAccess &access) {
+  unsigned scale = access.pack16 ? 2 : 1;
+  switch (access.shape) {
+  case TmemShape::S32x32b:
+  case TmemShape::S16x32bx2:
+    return scale * access.repeat;
+  case TmemShape::S16x64b:
+    return scale * 2 * access.repeat;
+  case TmemShape::S16x128b:
+    return scale * 4 * access.repeat;
+  case TmemShape::S16x256b:
+    return scale * 8 * access.repeat;
+  }
+  return 0;
+}
+unsigned lanesOf(const TmemAccess &access) { return access.shape == TmemShape::S32x32b ? 32 : 16; }
+
+void check(const Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp, const char *what) {
+  unsigned most = access.shape == TmemShape::S16x128b ? 64 : access.shape == TmemShape::S16x256b ? 32 : 128;
+  if (!access.repeat || (access.repeat & (access.repeat - 1)) || access.repeat > most)
+    throw Fault(std::string(what) + " repeats .x" + std::to_string(access.repeat) + ", expected a power of two up to .x" +
+                std::to_string(most) + " for this shape");
+  uint32_t lane = tmemLane(address), quarter = 32 * (warp % 4), covered = lanesOf(access);
+  if (lane < quarter || lane + covered > quarter + 32)
+    throw Fault(std::string(what) + " of warp " + std::to_string(warp) + " reaches tensor memory lanes " + std::to_string(lane) + ".." +
+                std::to_string(lane + covered - 1) + "; a warp may touch lanes " + std::to_string(quarter) + ".." +
+                std::to_string(quarter + 31) + " only");
+  if (lane % covered)
+    throw Fault(std::string(what) + " starts at tensor memory lane " + std::to_string(lane) + ", which is not a multiple of " +
+                std::to_string(covered));
+  tmem.checkRange(lane, tmemColumn(address), columnsOf(access), what);
+  if (access.shape == TmemShape::S16x32bx2)
+    tmem.checkRange(lane, tmemColumn(address) + access.splitOffset, columnsOf(access), what);
+}
+
+} // namespace
+
+unsigned registerCount(const TmemAccess &access) { return unpackedRegisters(access); }
+
+TmemCell cellOf(const TmemAccess &access, unsigned t, unsigned r) {
+  switch (access.shape) {
+  case TmemShape::S32x32b:
+    return {t, r};
+  case TmemShape::S16x64b:
+    return {8 * (t % 2) + t / 4, t / 2 % 2 + 2 * r};
+  case TmemShape::S16x128b:
+    return {t / 4 + 8 * (r % 2), t % 4 + 4 * (r / 2)};
+  case TmemShape::S16x256b:
+    return {t / 4 + 8 * (r / 2 % 2), 2 * (t % 4) + r % 2 + 8 * (r / 4)};
+  case TmemShape::S16x32bx2:
+    return {t % 16, r + (t < 16 ? 0 : access.splitOffset)};
+  }
+  return {0, 0};
+}
+
+void load(Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp, const WarpRegister *regs) {
+  check(tmem, access, address, warp, "tcgen05.ld");
+  touched(access, address, false, [&](const Touched &t) { tmem.noteRead(tmemLane(t.address), tmemColumn(t.address), t.count); });
+  for (unsigned r = 0, n = registerCount(access); r != n; ++r)
+    for (unsigned t = 0; t != 32; ++t) {
+      TmemCell cell = cellOf(access, t, r);
+      const uint32_t *row = tmem.row(tmemLane(address) + cell.lane) + tmemColumn(address);
+      if (!access.pack16) {
+        regs[r].set(t, row[cell.column]);
+        continue;
+      }
+      // The split offset of .16x32bx2 counts physical columns, the rest of the table doubles.
+      uint32_t split = access.shape == TmemShape::S16x32bx2 && t >= 16 ? access.splitOffset : 0;
+      uint32_t column = 2 * (cell.column - split) + split;
+      regs[r].set(t, (row[column] & 0xFFFF) | row[column + 1] << 16);
+    }
+}
+
+void store(Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp, const WarpRegister *regs) {
+  check(tmem, access, address, warp, "tcgen05.st");
+  for (unsigned r = 0, n = registerCount(access); r != n; ++r)
+    for (unsigned t = 0; t != 32; ++t) {
+      TmemCell cell = cellOf(access, t, r);
+      uint32_t *row = tmem.row(tmemLane(address) + cell.lane) + tmemColumn(address);
+      uint32_t value = regs[r].get(t);
+      if (!access.pack16) {
+        row[cell.column] = value;
+        continue;
+      }
+      uint32_t split = access.shape == TmemShape::S16x32bx2 && t >= 16 ? access.splitOffset : 0;
+      uint32_t column = 2 * (cell.column - split) + split;
+      row[column] = value & 0xFFFF;
+      row[column + 1] = value >> 16;
+    }
+  touched(access, address, true, [&](const Touched &t) { tmem.markWritten(tmemLane(t.address), tmemColumn(t.address), t.count); });
+}
+
+void touched(const TmemAccess &access, uint32_t address, bool write, const TouchedFn &fn) {
+  for (unsigned lane = 0; lane != lanesOf(access); ++lane) {
+    fn({Touched::Tensor, write, 0, address + tmemAddress(lane, 0), columnsOf(access)});
+    if (access.shape == TmemShape::S16x32bx2)
+      fn({Touched::Tensor, write, 0, address + tmemAddress(lane, access.splitOffset), columnsOf(access)});
+  }
+}
+
+} // namespace fovea::emulator

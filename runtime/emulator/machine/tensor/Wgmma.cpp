@@ -1,0 +1,151 @@
+// runtime/emulator/machine/tensor/Wgmma.cpp - wgmma.mma_async of sm_90a
+#include "runtime/emulator/machine/tensor/Wgmma.h"
+#include "runtime/emulator/machine/tensor/DotKernel.h"
+#include "runtime/emulator/machine/tensor/Fault.h"
+#include "runtime/emulator/machine/tensor/OperandGather.h"
+#include <algorithm>
+#include <vector>
+
+namespace fovea::emulator {
+namespace {
+
+bool isInteger(WgmmaType t) { return t == WgmmaType::S8 || t == WgmmaType::U8; }
+bool isFp8(WgmmaType t) { return t == WgmmaType::E4M3 || t == WgmmaType::E5M2; }
+
+MmaElement elementOf(WgmmaType t) {
+  static const MmaElement elements[] = {MmaElement::F16,  MmaElement::BF16, MmaElement::TF32, MmaElement::E4M3,
+                                        MmaElement::E5M2, MmaElement::S8,   MmaElement::U8,   MmaElement::U8};
+  return elements[unsigned(t)];
+}
+unsigned bitsOf(WgmmaType t) { return t == WgmmaType::B1 ? 1 : elementBits(elementOf(t)); }
+
+/// B1 operands are read as bytes and spread afterwards.
+SharedOperand sharedOperand(WgmmaType type, uint64_t descriptor, bool transposed, unsigned count) {
+  SharedOperand o;
+  o.descriptor = decodeWgmmaDescriptor(descriptor);
+  o.element = elementOf(type);
+  o.major = transposed ? Major::MN : Major::K;
+  o.count = count;
+  o.k = 256 / (type == WgmmaType::B1 ? 8 : bitsOf(type));
+  return o;
+}
+
+/// rows x 32 bytes (as floats) to rows x 256 bits.
+std::vector<float> spreadBits(const std::vector<float> &bytes) {
+  std::vector<float> bits(bytes.size() * 8);
+  for (size_t i = 0; i != bits.size(); ++i)
+    bits[i] = float(unsigned(bytes[i / 8]) >> i % 8 & 1);
+  return bits;
+}
+
+/// The elements of one register, low first.
+void decodeRegister(WgmmaType type, uint32_t value, float out[32]) {
+  if (type == WgmmaType::B1) {
+    for (unsigned i = 0; i != 32; ++i)
+      out[i] = float(value >> i & 1);
+    return;
+  }
+  uint8_t unit[16] = {};
+  std::memcpy(unit, &value, 4);
+  decodeUnit(elementOf(type), Packing::Plain, unit, out);
+}
+
+} // namespace
+
+unsigned checkForm(const WgmmaForm &f) {
+  bool sameHalf = f.a == f.b && (f.a == WgmmaType::F16 || f.a == WgmmaType::BF16);
+  bool types = (f.a == WgmmaType::F16 && f.b == f.a && f.d != WgmmaResult::S32) ||
+               ((f.a == WgmmaType::BF16 || f.a == WgmmaType::TF32) && f.b == f.a && f.d == WgmmaResult::F32) ||
+               (isFp8(f.a) && isFp8(f.b) && f.d != WgmmaResult::S32) ||
+               (((isInteger(f.a) && isInteger(f.b)) || (f.a == WgmmaType::B1 && f.b == f.a)) && f.d == WgmmaResult::S32);
+  if (!types)
+    throw Fault("wgmma.mma_async has no such combination of A, B and D types");
+  bool integer = f.d == WgmmaResult::S32;
+  bool n = f.n >= 8 && f.n <= 256 && (integer ? f.n % 16 == 0 || f.n == 8 || f.n == 24 : f.n % 8 == 0);
+  if (!n)
+    throw Fault("wgmma.mma_async: N = " + std::to_string(f.n) + " is not a size of these types");
+  if ((f.transA || f.transB) && !sameHalf)
+    throw Fault("wgmma.mma_async: only f16 and bf16 operands can be transposed");
+  if (f.transA && f.aInRegisters)
+    throw Fault("wgmma.mma_async: A in registers cannot be transposed");
+  if (integer && (f.negateA || f.negateB))
+    throw Fault("wgmma.mma_async: integer operands cannot be negated");
+  return 256 / bitsOf(f.a);
+}
+
+unsigned resultRegisters(const WgmmaForm &f) { return f.d == WgmmaResult::F16 ? f.n / 4 : f.n / 2; }
+
+void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegister *aRegs, uint64_t bDesc, bool scaleD,
+             const WarpRegister *d) {
+  static thread_local std::vector<float> a, b, c;
+  unsigned k = checkForm(f), n = f.n, perRegister = 32 / bitsOf(f.a);
+  a.resize(64 * size_t(k));
+  b.resize(size_t(n) * k);
+  c.resize(64 * size_t(n));
+
+  if (f.aInRegisters) {
+    for (unsigned w = 0; w != 4; ++w)
+      for (unsigned r = 0; r != 4; ++r)
+        for (unsigned l = 0; l != 32; ++l) {
+          float values[32];
+          decodeRegister(f.a, aRegs[w * 4 + r].get(l), values);
+          std::copy_n(values, perRegister, &a[(16 * w + l / 4 + 8 * (r % 2)) * k + perRegister * (l % 4 + 4 * (r / 2))]);
+        }
+  } else {
+    SharedOperand o = sharedOperand(f.a, aDesc, f.transA, 64);
+    a.resize(64 * size_t(o.k));
+    gather(smem, o, a.data(), o.k, 1);
+    if (f.a == WgmmaType::B1)
+      a = spreadBits(a);
+  }
+  SharedOperand o = sharedOperand(f.b, bDesc, f.transB, n);
+  if (f.b == WgmmaType::B1) {
+    b.resize(size_t(n) * o.k);
+    gather(smem, o, b.data(), o.k, 1);
+    std::vector<float> rows = spreadBits(b);
+    b.resize(rows.size());
+    for (unsigned j = 0; j != n; ++j)
+      for (unsigned x = 0; x != k; ++x)
+        b[x * n + j] = rows[j * k + x];
+  } else {
+    gather(smem, o, b.data(), 1, n);
+  }
+  multiply(a.data(), b.data(), c.data(), 64, n, k);
+
+  float sign = f.negateA != f.negateB ? -1.0f : 1.0f;
+  unsigned registers = resultRegisters(f);
+  for (unsigned w = 0; w != 4; ++w)
+    for (unsigned r = 0; r != registers; ++r) {
+      const WarpRegister &reg = d[w * registers + r];
+      for (unsigned l = 0; l != 32; ++l) {
+        uint32_t old = scaleD ? reg.get(l) : 0;
+        if (f.d == WgmmaResult::F16) {
+          const float *row = c.data() + (16 * w + l / 4 + 8 * (r % 2)) * n + 8 * (r / 2) + 2 * (l % 4);
+          uint32_t value = 0;
+          for (unsigned h = 0; h != 2; ++h) {
+            float sum = sign * row[h] + (scaleD ? f16ToFloat(uint16_t(old >> 16 * h)) : 0.0f);
+            value |= uint32_t(floatToF16(sum)) << 16 * h;
+          }
+          reg.set(l, value);
+          continue;
+        }
+        float product = sign * c[(16 * w + l / 4 + 8 * (r / 2 % 2)) * n + 8 * (r / 4) + 2 * (l % 4) + r % 2];
+        if (f.d == WgmmaResult::F32) {
+          reg.set(l, floatToBits(scaleD ? bitsToFloat(old) + product : product));
+          continue;
+        }
+        int64_t sum = int64_t(product) + (scaleD ? int64_t(int32_t(old)) : 0);
+        if (f.satfinite)
+          sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+        reg.set(l, uint32_t(sum));
+      }
+    }
+}
+
+void touched(const WgmmaForm &f, uint64_t aDesc, uint64_t bDesc, const TouchedFn &fn) {
+  if (!f.aInRegisters)
+    touched(sharedOperand(f.a, aDesc, f.transA, 64), 0, fn);
+  touched(sharedOperand(f.b, bDesc, f.transB, f.n), 0, fn);
+}
+
+} // namespace fovea::emulator
