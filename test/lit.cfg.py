@@ -1,6 +1,7 @@
 # test/lit.cfg.py - lit: the command-line and IR tests of every room (`ninja check-lit`)
 import os
 import shutil
+import sys
 
 import lit.formats
 
@@ -14,6 +15,7 @@ config.test_exec_root = os.path.join(config.fovea_build_dir, "test")
 
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools_dir, config.environment["PATH"]])
 config.substitutions.append(("%examples", os.path.join(config.fovea_source_dir, "examples")))
+config.substitutions.append(("%python", sys.executable))
 # The longest name first: lit replaces text, so `%fovea` would eat the head of `%fovea-opt`.
 for tool in ["fovea-front", "fovea-opt", "fovea"]:
     path = os.path.join(config.fovea_build_dir, "bin", tool)

@@ -36,14 +36,13 @@ public:
   }
   void seek(Token *t) { stream->seek(t->getTokenIndex()); }
 
+  /// First on its line, or first behind a brace.
   bool startsLine(ssize_t k) {
-    if (at(k)->getTokenIndex() == 0)
-      return true;
     Token *previous = before(at(k));
-    return !previous || previous->getLine() < at(k)->getLine();
+    return !previous || previous->getLine() < at(k)->getLine() || is(previous, "{") || is(previous, "}");
   }
 
-  /// `q, k, v :` from the k-th token on.
+  /// `q, k, v :` from the k-th token on; a name too few counts.
   bool startsField(ssize_t k) {
     for (;; k += 2) {
       if (!isIdent(at(k)))
@@ -52,6 +51,8 @@ public:
         return true;
       if (!is(at(k + 1), ","))
         return false;
+      if (is(at(k + 2), ":"))
+        return true;
     }
   }
 
@@ -133,11 +134,16 @@ std::string found(Token *t) {
   return "found '" + t->getText() + "'";
 }
 
-/// `an operator, ',' or ')'`: the tokens of the grammar grouped as a reader thinks of them; `op` adds the operator.
-std::string describe(Parser *parser, const antlr4::misc::IntervalSet &expected, bool op) {
+/// `an operator, ',' or ')'`: the tokens of the grammar grouped as a reader thinks of them. Behind an `operand`
+/// ANTLR has decided already that neither an operator nor another argument follows; the reader may still want one.
+std::string describe(Parser *parser, const antlr4::misc::IntervalSet &expected, bool operand) {
   static const llvm::StringRef operators[] = {"*", "/", "%", "+", "-", "<", "<=", ">", ">=", "==", "!=",
                                               "and", "&", "or", "|", "not"};
+  bool op = operand;
+  auto *ctx = parser->getContext();
   std::vector<std::string> words;
+  if (operand && (dynamic_cast<AttnParser::CallContext *>(ctx) || dynamic_cast<AttnParser::IndexContext *>(ctx)))
+    words.push_back("','");
   for (ssize_t type : expected.toList()) {
     std::string name = type == ssize_t(Token::EOF) ? "the end of the file" : parser->getVocabulary().getDisplayName(type);
     if (name == "IDENT")
@@ -208,8 +214,6 @@ void SyntaxErrors::reportError(Parser *parser, const antlr4::RecognitionExceptio
   auto expects = [&](size_t type) { return expected.contains(type); };
   if (expects(AttnParser::IDENT) && expects(AttnParser::FLOAT))
     return report(parser, rangeOf(token), "expected an expression, " + found(token));
-  if (inside(parser, AttnParser::RuleNames))
-    return report(parser, rangeOf(token), "expected ':' behind the name that begins a line, " + found(token));
   if (inside(parser, AttnParser::RuleAttention) && parser->getContext()->children.size() >= 3) {
     Token *brace = tokens.openBracket(parser->getContext()->getStart(), token);
     report(parser, rangeOf(token), "expected a 'name : value' line or '}', " + found(token));
@@ -217,7 +221,6 @@ void SyntaxErrors::reportError(Parser *parser, const antlr4::RecognitionExceptio
       diagnostics.note(rangeOf(brace), "to close this '{'");
     return;
   }
-  // Behind an operand ANTLR has decided already that no operator follows; the reader may still want one.
   bool operand = inside(parser, AttnParser::RuleExpr);
   report(parser, rangeOf(token), "expected " + describe(parser, expected, operand) + ", " + found(token));
   Token *bracket = tokens.openBracket(parser->getContext()->getStart(), token);
