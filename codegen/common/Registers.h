@@ -22,7 +22,7 @@ Value mulF(OpBuilder &b, Location loc, Value x, Value y);
 /// max.f32, min.f32: the other operand when one is NaN.
 Value maxF(OpBuilder &b, Location loc, Value x, Value y);
 Value minF(OpBuilder &b, Location loc, Value x, Value y);
-/// max.f32 with three inputs: one instruction, sm_100a and later only.
+/// Maximum of three: one three-input max.f32 on sm_100a, two instructions on sm_90a.
 Value max3(OpBuilder &b, Location loc, Value x, Value y, Value z);
 
 /// Reduction of several registers to one, as a balanced tree.

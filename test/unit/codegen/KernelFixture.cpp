@@ -74,18 +74,21 @@ std::string KernelFixture::finish(const char *chip) {
     ADD_FAILURE() << "the module does not verify";
     return "";
   }
-  auto ptx = translateToPtx(*module, chip);
+  PtxTimes times;
+  auto ptx = translateToPtx(*module, chip, PtxOptions(), &times);
+  // Read them with --gtest_output=json:FILE.
+  RecordProperty("lower_us", int(times.lower * 1000));
+  RecordProperty("translate_us", int(times.translate * 1000));
+  RecordProperty("codegen_us", int(times.codegen * 1000));
   if (!ptx) {
     ADD_FAILURE() << llvm::toString(ptx.takeError());
     return "";
   }
-  if (const char *dir = std::getenv("FOVEA_KEEP_PTX")) { // to look at a failing kernel
+  if (const char *dir = std::getenv("FOVEA_KEEP_PTX")) { // to look at a kernel, or to run it
+    std::string file = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(file.begin(), file.end(), '/', '-');
     std::error_code error;
-    llvm::raw_fd_ostream(std::string(dir) + "/" +
-                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
-                             ".ptx",
-                         error)
-        << *ptx;
+    llvm::raw_fd_ostream(std::string(dir) + "/" + file + ".ptx", error) << *ptx;
   }
   // The back end puts a tab, or a blank and a tab, after each opcode.
   std::replace(ptx->begin(), ptx->end(), '\t', ' ');

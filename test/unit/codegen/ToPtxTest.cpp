@@ -46,6 +46,36 @@ TEST_F(ToPtxTest, RefusesOptimisationLevels) {
 TEST_F(ToPtxTest, ReportsWhatItCannotLower) {
   auto source = parseSourceString<ModuleOp>(R"mlir(
     llvm.func @k() attributes {nvvm.kernel} {
+      %t = builtin.unrealized_conversion_cast to tensor<4xf32>
+      %r = scf.forall (%i) in (4) shared_outs(%o = %t) -> (tensor<4xf32>) {
+        scf.forall.in_parallel {
+        }
+      }
+      llvm.return
+    })mlir",
+                                            &context);
+  ASSERT_TRUE(source);
+  std::string error = errorOf(*source, "sm_90a");
+  EXPECT_NE(error.find("lowering to the LLVM dialect failed"), std::string::npos) << error;
+  EXPECT_NE(error.find("scf.forall"), std::string::npos) << error;
+}
+
+TEST_F(ToPtxTest, ReportsWhatTheBackEndRefuses) {
+  auto source = parseSourceString<ModuleOp>(R"mlir(
+    llvm.func @k(%x: i32) attributes {nvvm.kernel} {
+      llvm.inline_asm has_side_effects "// $0", "{wrong}" %x : (i32) -> ()
+      llvm.return
+    })mlir",
+                                            &context);
+  ASSERT_TRUE(source);
+  std::string error = errorOf(*source, "sm_90a");
+  EXPECT_NE(error.find("the NVPTX back end refused the kernel: "), std::string::npos) << error;
+  EXPECT_NE(error.find("constraint"), std::string::npos) << error;
+}
+
+TEST_F(ToPtxTest, ReportsWhatItCannotTranslate) {
+  auto source = parseSourceString<ModuleOp>(R"mlir(
+    llvm.func @k() attributes {nvvm.kernel} {
       %0 = "builtin.unrealized_conversion_cast"() : () -> index
       %1 = builtin.unrealized_conversion_cast %0 : index to i32
       %p = llvm.mlir.zero : !llvm.ptr<1>
@@ -55,7 +85,7 @@ TEST_F(ToPtxTest, ReportsWhatItCannotLower) {
                                             &context);
   ASSERT_TRUE(source);
   std::string error = errorOf(*source, "sm_90a");
-  EXPECT_NE(error.find("failed"), std::string::npos) << error;
+  EXPECT_NE(error.find("translation to LLVM IR failed"), std::string::npos) << error;
   EXPECT_NE(error.find("unrealized_conversion_cast"), std::string::npos) << error;
 }
 
