@@ -67,12 +67,18 @@ unsigned unitElements(MmaElement element, Packing packing) {
 
 void decodeUnit(MmaElement element, Packing packing, const uint8_t unit[16], float *out) {
   switch (element) {
-  case MmaElement::BF16:
+  case MmaElement::BF16: {
+    uint16_t bits[8];
+    std::memcpy(bits, unit, 16);
+    for (unsigned i = 0; i != 8; ++i)
+      out[i] = bf16ToFloat(bits[i]);
+    return;
+  }
   case MmaElement::F16: {
     uint16_t bits[8];
     std::memcpy(bits, unit, 16);
     for (unsigned i = 0; i != 8; ++i)
-      out[i] = element == MmaElement::BF16 ? bf16ToFloat(bits[i]) : f16ToFloat(bits[i]);
+      out[i] = f16ToFloat(bits[i]);
     return;
   }
   case MmaElement::TF32: {
@@ -111,10 +117,12 @@ void gather(SharedSpan smem, const SharedOperand &o, float *out, unsigned stride
     if (address + 16 > smem.size)
       throw Fault("a matrix operand reads shared memory at offset " + std::to_string(address) + ", beyond the CTA's " +
                   std::to_string(smem.size) + " bytes");
-    float values[32];
-    decodeUnit(o.element, o.packing, smem.data + address, values);
     float *to = out + size_t(i) * strideI + size_t(k) * strideK;
     unsigned n = std::min(per, limit - (o.major == Major::K ? k : i));
+    if (step == 1 && n == per)
+      return decodeUnit(o.element, o.packing, smem.data + address, to);
+    float values[32];
+    decodeUnit(o.element, o.packing, smem.data + address, values);
     for (unsigned e = 0; e != n; ++e)
       to[size_t(e) * step] = values[e];
   });

@@ -132,30 +132,29 @@ void scaledProduct(const MmaForm &form, const Plan &p, Tmem &tmem, const float *
   std::transform(s.total.begin(), s.total.end(), c, [](double v) { return float(v); });
 }
 
-/// One row's run of products into D's cells.
-void accumulate(const Plan &p, const MmaOperands &operands, const float *c, uint32_t *d) {
-  float sign = p.i.negateA != p.i.negateB ? -1.0f : 1.0f;
+/// One row's run of products into D's cells. Plain local values, so that the loops become vector code.
+void accumulate(const Plan &p, const MmaOperands &operands, const float *__restrict c, uint32_t *__restrict d) {
+  const unsigned n = p.runWidth;
+  const bool add = operands.accumulate;
+  const float sign = p.i.negateA != p.i.negateB ? -1.0f : 1.0f;
+  const float scale = std::ldexp(1.0f, -int(operands.scaleInputD));
   switch (p.i.d) {
   case MmaResult::F32:
-    if (!operands.accumulate) {
-      for (unsigned j = 0; j != p.runWidth; ++j)
+    if (!add)
+      for (unsigned j = 0; j != n; ++j)
         d[j] = floatToBits(sign * c[j]);
-    } else {
-      float scale = std::ldexp(1.0f, -int(operands.scaleInputD));
-      for (unsigned j = 0; j != p.runWidth; ++j)
+    else
+      for (unsigned j = 0; j != n; ++j)
         d[j] = floatToBits(bitsToFloat(d[j]) * scale + sign * c[j]);
-    }
     return;
   case MmaResult::F16:
     // The upper half of a cell is undefined after an f16 result: a NaN there catches whoever reads it.
-    for (unsigned j = 0; j != p.runWidth; ++j) {
-      float old = operands.accumulate ? std::ldexp(f16ToFloat(uint16_t(d[j])), -int(operands.scaleInputD)) : 0.0f;
-      d[j] = floatToF16(old + sign * c[j]) | 0x7FA00000;
-    }
+    for (unsigned j = 0; j != n; ++j)
+      d[j] = floatToF16((add ? f16ToFloat(uint16_t(d[j])) * scale : 0.0f) + sign * c[j]) | 0x7FA00000;
     return;
   case MmaResult::S32:
-    for (unsigned j = 0; j != p.runWidth; ++j) {
-      int64_t sum = int64_t(c[j]) + (operands.accumulate ? int64_t(int32_t(d[j])) : 0);
+    for (unsigned j = 0; j != n; ++j) {
+      int64_t sum = int64_t(c[j]) + (add ? int64_t(int32_t(d[j])) : 0);
       if (p.i.saturate)
         sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
       d[j] = uint32_t(sum);

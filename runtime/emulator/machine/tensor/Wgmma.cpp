@@ -45,9 +45,70 @@ void decodeRegister(WgmmaType type, uint32_t value, float out[32]) {
       out[i] = float(value >> i & 1);
     return;
   }
+  if (type == WgmmaType::BF16) {
+    out[0] = bf16ToFloat(uint16_t(value));
+    out[1] = bf16ToFloat(uint16_t(value >> 16));
+    return;
+  }
   uint8_t unit[16] = {};
   std::memcpy(unit, &value, 4);
   decodeUnit(elementOf(type), Packing::Plain, unit, out);
+}
+
+typedef float Float4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/// An integer result, wrapped or saturated.
+uint32_t combine(const WgmmaForm &f, uint32_t old, float product) {
+  int64_t sum = int64_t(product) + int32_t(old);
+  return uint32_t(f.satfinite ? std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX) : sum);
+}
+
+/// Products into the D fragment. Columns 8c .. 8c+7 of rows 16w + 8h .. +7 make the registers 4c + 2h (even columns) and
+/// 4c + 2h + 1 (odd ones), lane 4 * row + column / 2; of an f16 result they share register 2c + h.
+void writeResult(const WgmmaForm &f, const float *c, bool scaleD, const WarpRegister *d) {
+  const unsigned n = f.n, registers = resultRegisters(f);
+  const float sign = f.negateA != f.negateB ? -1.0f : 1.0f;
+  for (unsigned w = 0; w != 4; ++w)
+    for (unsigned h = 0; h != 2; ++h)
+      for (unsigned column = 0; column != n; column += 8) {
+        float product[2][32];
+        for (unsigned g = 0; g != 8; ++g) {
+          const Float4 *from = reinterpret_cast<const Float4 *>(c + (16 * w + 8 * h + g) * n + column);
+          *reinterpret_cast<Float4 *>(product[0] + 4 * g) = __builtin_shufflevector(from[0], from[1], 0, 2, 4, 6) * sign;
+          *reinterpret_cast<Float4 *>(product[1] + 4 * g) = __builtin_shufflevector(from[0], from[1], 1, 3, 5, 7) * sign;
+        }
+        if (f.d == WgmmaResult::F16) {
+          const WarpRegister &reg = d[w * registers + column / 4 + h];
+          for (unsigned l = 0; l != 32; ++l) {
+            uint32_t old = scaleD ? reg.get(l) : 0;
+            reg.set(l, floatToF16(product[0][l] + f16ToFloat(uint16_t(old))) |
+                           uint32_t(floatToF16(product[1][l] + f16ToFloat(uint16_t(old >> 16)))) << 16);
+          }
+          continue;
+        }
+        for (unsigned e = 0; e != 2; ++e) {
+          const WarpRegister reg = d[w * registers + column / 2 + 2 * h + e];
+          uint32_t value[32] = {};
+          if (scaleD && reg.stride == 4)
+            std::memcpy(value, reg.lanes, sizeof value);
+          else if (scaleD)
+            for (unsigned l = 0; l != 32; ++l)
+              value[l] = reg.get(l);
+          if (f.d == WgmmaResult::S32)
+            for (unsigned l = 0; l != 32; ++l)
+              value[l] = combine(f, value[l], product[e][l]);
+          else if (scaleD)
+            for (unsigned l = 0; l != 32; ++l)
+              value[l] = floatToBits(bitsToFloat(value[l]) + product[e][l]);
+          else
+            std::memcpy(value, product[e], sizeof value);
+          if (reg.stride == 4)
+            std::memcpy(reg.lanes, value, sizeof value);
+          else
+            for (unsigned l = 0; l != 32; ++l)
+              reg.set(l, value[l]);
+        }
+      }
 }
 
 } // namespace
@@ -112,34 +173,7 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
   }
   multiply(a.data(), b.data(), c.data(), 64, n, k);
 
-  float sign = f.negateA != f.negateB ? -1.0f : 1.0f;
-  unsigned registers = resultRegisters(f);
-  for (unsigned w = 0; w != 4; ++w)
-    for (unsigned r = 0; r != registers; ++r) {
-      const WarpRegister &reg = d[w * registers + r];
-      for (unsigned l = 0; l != 32; ++l) {
-        uint32_t old = scaleD ? reg.get(l) : 0;
-        if (f.d == WgmmaResult::F16) {
-          const float *row = c.data() + (16 * w + l / 4 + 8 * (r % 2)) * n + 8 * (r / 2) + 2 * (l % 4);
-          uint32_t value = 0;
-          for (unsigned h = 0; h != 2; ++h) {
-            float sum = sign * row[h] + (scaleD ? f16ToFloat(uint16_t(old >> 16 * h)) : 0.0f);
-            value |= uint32_t(floatToF16(sum)) << 16 * h;
-          }
-          reg.set(l, value);
-          continue;
-        }
-        float product = sign * c[(16 * w + l / 4 + 8 * (r / 2 % 2)) * n + 8 * (r / 4) + 2 * (l % 4) + r % 2];
-        if (f.d == WgmmaResult::F32) {
-          reg.set(l, floatToBits(scaleD ? bitsToFloat(old) + product : product));
-          continue;
-        }
-        int64_t sum = int64_t(product) + (scaleD ? int64_t(int32_t(old)) : 0);
-        if (f.satfinite)
-          sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
-        reg.set(l, uint32_t(sum));
-      }
-    }
+  writeResult(f, c.data(), scaleD, d);
 }
 
 void touched(const WgmmaForm &f, uint64_t aDesc, uint64_t bDesc, const TouchedFn &fn) {
