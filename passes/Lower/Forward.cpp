@@ -1,0 +1,110 @@
+// passes/Lower/Forward.cpp - the forward network of block-diagonal attention.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Lower/NetworkBuilder.h"
+#include "passes/Lower/Networks.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::tile;
+
+llvm::ArrayRef<const char *> fovea::forwardRoles() {
+  static const char *const roles[] = {"load", "qk", "softmax", "pv", "epilogue", "store"};
+  return roles;
+}
+
+KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &s, const Target &target,
+                             Location loc) {
+  NetworkBuilder n(module, p.name + "_forward", s, target, loc);
+  Type f32 = n.b.getF32Type();
+  const int64_t rows = s.tileRows;
+  const Space accumulator = target.tcgen05 ? Space::Tmem : Space::Registers;
+  const Space probability = !target.tcgen05 ? Space::Registers : s.pInTmem ? Space::Tmem : Space::Smem;
+
+  n.tensor(p.q, "input", p.element, p.heads, p.headDim);
+  n.tensor(p.k, "input", p.element, p.heads, p.headDim);
+  n.tensor(p.v, "input", p.element, p.heads, p.valueDim);
+  n.tensor(p.o, "output", p.element, p.heads, p.valueDim);
+  if (p.lse)
+    n.tensor("lse", "output", f32, p.heads, 1);
+
+  n.channel("Q", rows, p.headDim, p.element, Space::Smem, {"load", "qk"});
+  n.channel("K", rows, p.headDim, p.element, Space::Smem, {"load", "qk"});
+  n.channel("V", rows, p.valueDim, p.element, Space::Smem, {"load", "softmax", "pv"});
+  n.channel("S", rows, p.block, f32, accumulator, {"qk", "softmax"});
+  n.channel("P", rows, p.block, p.element, probability, {"softmax", "pv"});
+  n.channel("O", rows, p.valueDim, f32, accumulator, {"pv", "epilogue"});
+  n.channel("Out", rows, p.valueDim, p.element, Space::Smem, {"epilogue", "store"});
+
+  n.role("load", [&](Item item) {
+    for (auto [channel, tensor] : {std::pair("Q", p.q), {"K", p.k}, {"V", p.v}}) {
+      Value slot = n.take(channel, 0, Unit::Tma);
+      LoadOp::create(n.b, loc, tensor, item.row, item.rows, item.head, slot, FlatSymbolRefAttr());
+      n.pass(slot);
+    }
+  });
+
+  n.role("qk", [&](Item) {
+    Value q = n.take("Q", 1, Unit::Tensor), k = n.take("K", 1, Unit::Tensor), scores = n.take("S", 0, Unit::Tensor);
+    MmaOp::create(n.b, loc, scores, q, k, /*a_transposed=*/false, /*b_transposed=*/true, n.diagonal(p.block));
+    n.pass(scores), n.pass(q), n.pass(k);
+  });
+
+  n.role("softmax", [&](Item item) {
+    // Keys of a neighbour must not meet a zero probability: 0 x NaN is NaN.
+    Value v = n.take("V", 1, Unit::Threads);
+    ClearTailOp::create(n.b, loc, v, item.rows);
+    n.pass(v);
+
+    Value slot = n.take("S", 1, Unit::Threads);
+    Value scores = n.read(slot);
+    n.pass(slot);
+    // exp2(s c - m c) with c = scale log2(e): one fma and one ex2 per score. The maximum of s is the maximum
+    // of s c only for c > 0, so a negative scale flips the scores first.
+    double c = p.scale * 1.4426950408889634;
+    if (c < 0) {
+      scores = arith::NegFOp::create(n.b, loc, scores);
+      c = -c;
+    }
+    scores = MaskTailOp::create(n.b, loc, scores.getType(), scores, item.rows, p.block);
+    Value max = n.reduce(Reduction::Max, scores);
+    Value shift = arith::MulFOp::create(n.b, loc, max, n.splat(-c, max.getType()));
+    Value exponent = math::FmaOp::create(n.b, loc, scores, n.splat(c, scores.getType()), n.broadcast(shift, scores));
+    Value weights = math::Exp2Op::create(n.b, loc, exponent);
+    Value sum = n.reduce(Reduction::Add, weights);
+    Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, sum.getType()), sum);
+    Value probabilities = arith::MulFOp::create(n.b, loc, weights, n.broadcast(inverse, weights));
+
+    Value out = n.take("P", 0, Unit::Threads);
+    WriteOp::create(n.b, loc, probabilities, out);
+    n.pass(out);
+    if (p.lse) {
+      // ln(sum exp) = (m c + log2(l)) ln 2.
+      Value log = math::Log2Op::create(n.b, loc, sum);
+      Value lse2 = arith::SubFOp::create(n.b, loc, log, shift);
+      Value lse = arith::MulFOp::create(n.b, loc, lse2, n.splat(0.6931471805599453, lse2.getType()));
+      StoreRowsOp::create(n.b, loc, "lse", item.row, item.rows, item.head, lse);
+    }
+  });
+
+  n.role("pv", [&](Item) {
+    Value probabilities = n.take("P", 1, Unit::Tensor), v = n.take("V", 2, Unit::Tensor);
+    Value o = n.take("O", 0, Unit::Tensor);
+    MmaOp::create(n.b, loc, o, probabilities, v, false, false, n.diagonal(p.block));
+    n.pass(o), n.pass(probabilities), n.pass(v);
+  });
+
+  n.role("epilogue", [&](Item) {
+    Value o = n.take("O", 1, Unit::Threads), out = n.take("Out", 0, Unit::Threads);
+    CopyOp::create(n.b, loc, o, out);
+    n.pass(o), n.pass(out);
+  });
+
+  n.role("store", [&](Item item) {
+    Value out = n.take("Out", 1, Unit::Tma);
+    StoreOp::create(n.b, loc, p.o, item.row, item.rows, item.head, out);
+    n.pass(out);
+  });
+  return n.finish();
+}

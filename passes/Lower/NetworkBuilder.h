@@ -1,0 +1,48 @@
+// passes/Lower/NetworkBuilder.h - small helpers that spell a network of roles and channels.
+#pragma once
+
+#include "dialect/Tile/Schedule.h"
+#include "dialect/Tile/Tile.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/abi/Target.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace fovea {
+
+/// The work item a role sees: first row, number of valid rows, head (all i32).
+struct Item {
+  mlir::Value row, rows, head;
+};
+
+/// Builds one tile.kernel. Channels take depth and alias from the schedule; a network states only structure.
+class NetworkBuilder {
+public:
+  NetworkBuilder(mlir::ModuleOp module, llvm::StringRef name, const tile::Schedule &schedule,
+                 const Target &target, mlir::Location loc);
+
+  void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols);
+  void channel(llvm::StringRef name, int64_t rows, int64_t cols, mlir::Type element, tile::Space space,
+               llvm::ArrayRef<llvm::StringRef> stations);
+  void role(llvm::StringRef name, llvm::function_ref<void(Item)> body);
+
+  mlir::Value take(llvm::StringRef channel, int64_t station, tile::Unit unit);
+  void pass(mlir::Value slot);
+  mlir::Value read(mlir::Value slot);
+  mlir::Value reduce(tile::Reduction kind, mlir::Value tile);
+  mlir::Value broadcast(mlir::Value rowValues, mlir::Value like);
+  mlir::Value splat(double value, mlir::Type type);
+  /// The diagonal attribute of a product whose operands hold several blocks, null when one block is the tile.
+  mlir::IntegerAttr diagonal(int64_t block);
+
+  tile::KernelOp finish();
+
+  mlir::OpBuilder b;
+
+private:
+  const tile::Schedule &schedule;
+  const Target &target;
+  mlir::Location loc;
+  tile::KernelOp kernel;
+};
+
+} // namespace fovea

@@ -1,0 +1,22 @@
+// passes/Lower/Problem.h - what the lowering needs to know of one attention, read off `attn`.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include <string>
+
+namespace fovea {
+
+/// A block-diagonal self attention over jagged sequences: rows x heads x dim in memory.
+struct Problem {
+  std::string name;              ///< of the spec; kernels are called <name>_forward, …
+  std::string q = "q", k = "k", v = "v", o = "o", offsets = "offsets";
+  mlir::Type element;            ///< bf16 or f16
+  int64_t heads = 1;
+  int64_t headDim = 0;           ///< D of q and k
+  int64_t valueDim = 0;          ///< D of v and o
+  int64_t block = 0;             ///< N of block_diagonal(N)
+  double scale = 0;              ///< applied to q.k
+  bool lse = false;              ///< natural-log row statistic is an output
+};
+
+} // namespace fovea

@@ -1,0 +1,29 @@
+// passes/Schedule/UnitRates.h - rates and latencies of one SM for the cost model.
+#pragma once
+
+#include "runtime/abi/Target.h"
+
+namespace fovea {
+
+/// Per SM and clock. sm_90a: measured on an H200. sm_100a: published measurements of others; modelled here, since no
+/// such chip is at hand.
+struct UnitRates {
+  double clockGhz;           ///< sustained
+  double hbmBytesPerSecond;  ///< achieved by a copy
+  double tensorFlops;        ///< 16-bit products of full-rate shapes
+  double halfTileFactor;     ///< rate of 64-row products
+  double mufu = 16;          ///< ex2
+  double issue = 128;        ///< f32 lanes
+  double loadLatency;        ///< clocks from a TMA issue to its data, out of HBM
+  double productLatency;     ///< clocks from issue to results of a small product, beyond its work
+  double handover;           ///< clocks of one barrier hand-over between warps
+  double ctaStart;           ///< clocks to start a CTA and find its work
+};
+
+inline UnitRates unitRates(const Target &target) {
+  if (target.tcgen05)
+    return {1.85, 7.4e12, 8192, 0.5, 16, 128, 1200, 250, 52, 1500};
+  return {1.75, 4.27e12, 4096, 1.0, 16, 128, 1100, 60, 68, 1500};
+}
+
+} // namespace fovea

@@ -1,0 +1,8 @@
+// passes/Tile/Passes.cpp - registration of the passes on `tile`.
+#include "passes/Tile/Passes.h"
+
+void fovea::tile::registerTilePasses() {
+  mlir::registerPass(createMapRolesPass);
+  mlir::registerPass(createAllocatePass);
+  mlir::registerPass(createSynchronisePass);
+}

@@ -1,0 +1,21 @@
+// passes/Tile/Passes.h - the passes on `tile`, in pipeline order.
+#pragma once
+
+#include "mlir/Pass/Pass.h"
+
+namespace fovea::tile {
+
+/// roles -> groups: each group's program is its roles in schedule order, one item after the other.
+std::unique_ptr<mlir::Pass> createMapRolesPass();
+/// Proves the network live (passes/Analysis/EventGraph.h); refuses with the cycle of waits.
+std::unique_ptr<mlir::Pass> createProveLivePass();
+/// Static SMEM and TMEM maps within the target's limits; barrier slots.
+std::unique_ptr<mlir::Pass> createAllocatePass();
+/// Barriers, phases, expected bytes and fences, derived from the hops (Hops.h).
+std::unique_ptr<mlir::Pass> createSynchronisePass();
+/// Checks from the explicit synchronisation alone that no two conflicting accesses are unordered.
+std::unique_ptr<mlir::Pass> createProveNoHazardPass();
+
+void registerTilePasses();
+
+} // namespace fovea::tile
