@@ -148,6 +148,12 @@ def Tile_WriteOp : Tile_Op<"write"> {
   let assemblyFormat = "$tile `into` $slot `:` type($tile) `,` type($slot) attr-dict";
 }
 
+def Tile_CopyOp : Tile_Op<"copy"> {
+  let summary = "a slot's contents into another, through registers a few columns at a time, converted (round to nearest even)";
+  let arguments = (ins Tile_Slot:$from, Tile_Slot:$to);
+  let assemblyFormat = "$from `into` $to `:` type($from) `,` type($to) attr-dict";
+}
+
 def Tile_ClearTailOp : Tile_Op<"clear_tail"> {
   let summary = "zeroes rows >= `rows` of an SMEM slot, so that 0 x (a neighbour's NaN) cannot happen";
   let arguments = (ins Tile_Slot:$slot, I32:$rows);

@@ -1,0 +1,187 @@
+// codegen/Compiler.cpp - one attention, from `attn` to PTX, manifest and header, phase by phase.
+#include "codegen/Compiler.h"
+#include "codegen/kernel/Emitter.h"
+#include "codegen/sm100a/Lowering.h"
+#include "codegen/sm90a/Lowering.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Lower/Networks.h"
+#include "passes/Tile/Passes.h"
+#include "runtime/abi/Sha256.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace fovea;
+
+static constexpr const char *kPhaseNames[] = {"attn", "grad", "schedule", "tile", "alloc", "sync", "nvvm", "ptx"};
+
+const char *fovea::phaseName(Phase phase) { return kPhaseNames[int(phase)]; }
+
+std::optional<Phase> fovea::parsePhase(llvm::StringRef name) {
+  for (int i = 0; i <= int(Phase::Ptx); ++i)
+    if (name == kPhaseNames[i])
+      return Phase(i);
+  return std::nullopt;
+}
+
+void fovea::registerCompilerDialects(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                  math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect, tile::TileDialect>();
+}
+
+namespace {
+// Collects diagnostics while it lives; a failure becomes an error that holds them.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &d) {
+          llvm::raw_string_ostream os(text);
+          if (!text.empty())
+            os << "\n";
+          if (auto file = dyn_cast<FileLineColLoc>(d.getLocation()))
+            os << file.getFilename().getValue() << ":" << file.getLine() << ":" << file.getColumn() << ": ";
+          os << "error: " << d.str();
+          return success();
+        }) {}
+  llvm::Error error(const llvm::Twine &phase) {
+    return llvm::createStringError((phase + (text.empty() ? " failed" : ": " + text)).str());
+  }
+
+private:
+  std::string text;
+  ScopedDiagnosticHandler handler;
+};
+
+class Stopwatch {
+public:
+  explicit Stopwatch(CompiledSpec &result) : result(result), start(clock::now()) {}
+  void lap(Phase phase) {
+    auto now = clock::now();
+    result.milliseconds.push_back({phaseName(phase), std::chrono::duration<double, std::milli>(now - start).count()});
+    start = now;
+  }
+
+private:
+  using clock = std::chrono::steady_clock;
+  CompiledSpec &result;
+  clock::time_point start;
+};
+
+std::string printed(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  op->print(os);
+  os << "\n";
+  return text;
+}
+
+TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
+  TensorSpec t;
+  t.name = op.getSymName().str();
+  t.role = op.getRole() == "output" ? TensorSpec::Role::Output : TensorSpec::Role::Input;
+  t.jagged = problem.offsets;
+  t.shape = {Expr("total"), problem.heads > 0 ? Expr(problem.heads) : Expr("heads")};
+  if (op.getElementType().isF32()) { // a row statistic
+    t.dtypes = {DType::F32};
+    t.minAlignment = 4;
+    t.optional = true;
+    return t;
+  }
+  t.dtypes = {op.getElementType().isBF16() ? DType::BF16 : DType::F16};
+  t.shape.push_back(Expr(int64_t(op.getCols())));
+  t.minAlignment = t.strideMultipleBytes = 16; // TMA's rule
+  return t;
+}
+} // namespace
+
+llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const Problem &problem,
+                                             const ScheduleOverrides &overrides, const CompileOptions &options) {
+  const Target *target = findTarget(options.target);
+  if (!target)
+    return llvm::createStringError("unknown target '" + options.target + "': known are " + targetNames());
+  CompiledSpec result;
+  DiagnosticCollector diagnostics(context);
+  Stopwatch watch(result);
+
+  auto candidates = enumerateForward(problem, *target, overrides);
+  if (!candidates)
+    return candidates.takeError();
+  result.candidates = std::move(*candidates);
+  const tile::Schedule schedule = result.candidates.front().schedule;
+  watch.lap(Phase::Schedule);
+
+  OwningOpRef<ModuleOp> module(ModuleOp::create(UnknownLoc::get(&context)));
+  tile::KernelOp kernel = buildForward(*module, problem, schedule, *target, module->getLoc());
+  auto stopAt = [&](Phase phase) {
+    if (options.until == phase)
+      result.text = printed(*module);
+    return options.until == phase;
+  };
+  if (failed(verify(*module)))
+    return diagnostics.error("schedule");
+  if (stopAt(Phase::Schedule))
+    return result;
+
+  auto run = [&](Phase phase, std::vector<std::unique_ptr<Pass>> passes) -> bool {
+    PassManager pm(&context);
+    pm.enableVerifier(options.verifyEachPhase);
+    for (auto &pass : passes)
+      pm.addPass(std::move(pass));
+    bool ok = succeeded(pm.run(*module));
+    watch.lap(phase);
+    return ok;
+  };
+  auto passes = [](auto... p) {
+    std::vector<std::unique_ptr<Pass>> list;
+    (list.push_back(std::move(p)), ...);
+    return list;
+  };
+  if (!run(Phase::Tile, passes(tile::createMapRolesPass())))
+    return diagnostics.error("tile");
+  if (stopAt(Phase::Tile))
+    return result;
+  if (!run(Phase::Alloc, passes(tile::createAllocatePass())))
+    return diagnostics.error("alloc");
+  if (stopAt(Phase::Alloc))
+    return result;
+  if (!run(Phase::Sync, passes(tile::createSynchronisePass())))
+    return diagnostics.error("sync");
+  if (stopAt(Phase::Sync))
+    return result;
+
+  // The manifest's tensors are the kernel's, plus the offsets.
+  for (tile::TensorOp tensor : kernel.getBody().getOps<tile::TensorOp>())
+    result.manifest.tensors.push_back(tensorSpec(tensor, problem));
+  TensorSpec offsets;
+  offsets.name = problem.offsets;
+  offsets.role = TensorSpec::Role::Offsets;
+  offsets.dtypes = {DType::I32, DType::I64};
+  offsets.shape = {Expr("batch") + Expr(1)};
+  result.manifest.tensors.push_back(offsets);
+  result.manifest.spec = problem.name;
+  result.manifest.target = options.target;
+  result.manifest.kernels.push_back(codegen::kernelSpec(kernel, schedule, "forward"));
+
+  OwningOpRef<ModuleOp> nvvm(ModuleOp::create(UnknownLoc::get(&context)));
+  OpBuilder b(&context);
+  b.setInsertionPointToEnd(nvvm->getBody());
+  auto lowering = target->tcgen05 ? codegen::sm100a::createLowering() : codegen::sm90a::createLowering();
+  if (failed(codegen::Emitter(kernel, *target, schedule, *lowering, b).emit()) || failed(verify(*nvvm)))
+    return diagnostics.error("nvvm");
+  watch.lap(Phase::Nvvm);
+  if (options.until == Phase::Nvvm) {
+    result.text = printed(*nvvm);
+    return result;
+  }
+
+  auto ptx = codegen::translateToPtx(*nvvm, options.target);
+  if (!ptx)
+    return ptx.takeError();
+  result.text = result.ptx = std::move(*ptx);
+  result.manifest.ptx = problem.name + "." + options.target + ".ptx";
+  result.manifest.ptxSha256 = sha256(result.ptx);
+  watch.lap(Phase::Ptx);
+  return result;
+}

@@ -1,0 +1,110 @@
+// codegen/kernel/Copies.cpp - slots, TMA loads and stores, and the tails that threads handle.
+#include "codegen/common/GlobalAccess.h"
+#include "codegen/common/SharedAccess.h"
+#include "codegen/common/Tma.h"
+#include "codegen/kernel/Emitter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+using LLVM::ICmpPredicate;
+
+void Emitter::emitTake(TakeOp op) {
+  ChannelOp channel = channelOf(op);
+  SlotType type = channel.getSlotType();
+  if (type.getSpace() == Space::Registers)
+    return;
+  Value base = type.getSpace() == Space::Smem ? smemBase : tmemBase;
+  Value address = addI32(b, loc, base, uint32_t(*channel.getOffset()));
+  if (channel.getDepth() > 1)
+    address = add(address, mul(group.ring[channel.getDepth()].first, i32(*channel.getSlotSize())));
+  addresses[op.getSlot()] = address;
+}
+
+void Emitter::emitLoad(LoadOp op) {
+  layout::SmemTile tile = smemTile(cast<SlotType>(op.getSlot().getType()));
+  Value base = address(op.getSlot()), bar = barrierAddress(*op.getBarrier());
+  Value map = argument(params.map(op.getTensor()));
+  Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
+  // Other work items of the same rows follow soon (heads innermost), and neighbours share lines at tile edges.
+  Value hint = l2Policy(b, loc, L2Policy::EvictLast);
+  forLoop(i32(0), rows, i32(16), [&](Value r) {
+    Value line = add(base, mul(r, i32(tile.rowBytes())));
+    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
+      tmaLoad(b, loc, addI32(b, loc, line, panel * tile.panelBytes()), map,
+              {i32(panel * tile.panelCols()), add(row, r), head}, bar, hint);
+  });
+}
+
+void Emitter::emitStore(StoreOp op) {
+  auto type = cast<SlotType>(op.getSlot().getType());
+  layout::SmemTile tile = smemTile(type);
+  Value base = address(op.getSlot());
+  Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
+  auto branch = scf::IfOp::create(b, loc, cmp(ICmpPredicate::eq, rows, i32(type.getRows())), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  asLeader([&] {
+    Value map = argument(params.map(op.getTensor()));
+    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
+      tmaStore(b, loc, map, {i32(panel * tile.panelCols()), row, head},
+               addI32(b, loc, base, panel * tile.panelBytes()));
+    bulkCommitGroup(b, loc);
+  });
+
+  // A short tile: rows beyond it belong to a neighbour, so threads store the valid ones, 16 bytes each.
+  b.setInsertionPointToStart(&branch.getElseRegion().front());
+  int64_t elementBytes = tile.elemBytes(), perChunk = 16 / elementBytes, chunks = type.getCols() / perChunk;
+  Type i64 = b.getI64Type();
+  auto wide = [&](Value v) -> Value { return LLVM::SExtOp::create(b, loc, i64, v); };
+  Value pointer = argument(params.pointer(op.getTensor()));
+  Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
+  Value headOffset = mul(wide(head), headStride);
+  Value vectorBytes = constI64(b, loc, uint64_t(elementBytes));
+  forLoop(group.thread, mul(rows, i32(chunks)), i32(groupThreads()), [&](Value i) {
+    Value r = LLVM::UDivOp::create(b, loc, i, i32(chunks));
+    Value col = mul(sub(i, mul(r, i32(chunks))), i32(perChunk));
+    Value data = loadShared(b, loc, VectorType::get({4}, b.getI32Type()), add(base, tileOffset(b, loc, tile, r, col)));
+    Value element = add(add(mul(wide(add(row, r)), rowStride), headOffset), wide(col));
+    storeGlobal(b, loc, data, globalByte(b, loc, pointer, mul(element, vectorBytes)));
+  });
+}
+
+void Emitter::emitStoreRows(StoreRowsOp op) {
+  auto type = cast<RankedTensorType>(op.getValues().getType());
+  bool fragment = cast<RegsAttr>(type.getEncoding()).getLayout() == RegisterLayout::Fragment;
+  Value pointer = argument(params.pointer(op.getTensor()));
+  Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
+  Type i64 = b.getI64Type();
+  auto wide = [&](Value v) -> Value { return LLVM::SExtOp::create(b, loc, i64, v); };
+  Value present = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne,
+                                       LLVM::PtrToIntOp::create(b, loc, i64, pointer), constI64(b, loc, 0));
+  for (auto [k, value] : llvm::enumerate(registers(op.getValues()))) {
+    // Fragment: the quad's four lanes hold the same two rows; the first of them stores.
+    Value r = fragment ? add(add(warpRow(16), LLVM::LShrOp::create(b, loc, lane, i32(2))), i32(8 * k))
+                       : add(warpRow(32), lane);
+    Value store = LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::slt, r, scalars[op.getRows()]));
+    if (fragment)
+      store = LLVM::AndOp::create(
+          b, loc, store, cmp(ICmpPredicate::eq, LLVM::AndOp::create(b, loc, lane, i32(3)), i32(0)));
+    Value element = add(mul(wide(add(scalars[op.getRow()], r)), rowStride),
+                        mul(wide(scalars[op.getHead()]), headStride));
+    storeGlobal4If(b, loc, store, globalElement(b, loc, pointer, b.getF32Type(), element), bitsOf(b, loc, value));
+  }
+}
+
+void Emitter::emitClearTail(ClearTailOp op) {
+  auto type = cast<SlotType>(op.getSlot().getType());
+  layout::SmemTile tile = smemTile(type);
+  Value base = address(op.getSlot()), rows = scalars[op.getRows()];
+  // A swizzle exchanges 16-byte chunks inside a row only, so whole rows are contiguous in every panel.
+  ifThen(cmp(ICmpPredicate::slt, rows, i32(type.getRows())), [&] {
+    Value from = add(mul(rows, i32(tile.rowBytes())), mul(group.thread, i32(16)));
+    forLoop(from, i32(tile.panelBytes()), i32(16 * groupThreads()), [&](Value offset) {
+      for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
+        zeroShared16(b, loc, addI32(b, loc, add(base, offset), panel * tile.panelBytes()));
+    });
+  });
+}

@@ -1,0 +1,133 @@
+// codegen/kernel/Emitter.h - tile.kernel (after tile-synchronise) to one NVVM kernel function.
+//
+// The frame is the same on every target: barriers and tensor memory are set up, each warp group walks the work
+// items and runs its program, and the CTA leaves together. A program is straight-line tile code; the emitter
+// turns each tile op into instructions of the library in codegen/common, and asks TargetLowering for the few that
+// only a target knows (products, accumulators).
+#pragma once
+
+#include "codegen/common/Kernel.h"
+#include "codegen/common/Registers.h"
+#include "codegen/common/Values.h"
+#include "codegen/kernel/Parameters.h"
+#include "dialect/Layout/SmemTile.h"
+#include "dialect/Tile/Schedule.h"
+#include "dialect/Tile/Tile.h"
+#include "runtime/abi/Target.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace fovea::codegen {
+
+/// What one group's program runs under.
+struct GroupState {
+  tile::GroupOp op;
+  uint32_t index = 0;       ///< of the group in the kernel; named barrier index + 1 is its own
+  Value isLeader;           ///< i1: the one thread that issues TMA and tcgen05 work
+  Value thread;             ///< i32: thread index inside the group
+  Value warp;               ///< i32: warp index inside the group
+  /// Slot index and phase parity of the current item, for each channel depth that the group uses.
+  llvm::DenseMap<int64_t, std::pair<Value, Value>> ring;
+};
+
+class TargetLowering;
+
+class Emitter {
+public:
+  Emitter(tile::KernelOp kernel, const Target &target, tile::Schedule schedule, TargetLowering &lowering,
+          OpBuilder &b);
+
+  /// Emits `llvm.func @<kernel>` at the builder's point. Diagnostics go to the op that could not be emitted.
+  mlir::LogicalResult emit();
+
+  // --- for TargetLowering -------------------------------------------------------------------------------------
+  OpBuilder &b;
+  Location loc;
+  tile::KernelOp kernel;
+  const Target &target;
+  tile::Schedule schedule;
+  Value smemBase, tmemBase, lane;
+  GroupState group;
+
+  /// SMEM byte address or TMEM address (i32) of a slot.
+  Value address(Value slot) { return addresses.lookup(slot); }
+  /// Registers of a slot in registers: f32 accumulators, or packed 16-bit operands. All stations of such a channel
+  /// run on one group, so that they share one set.
+  SmallVector<Value> &slotRegisters(Value slot) { return channelRegisters[tile::channelOf(slot).getSymName()]; }
+  layout::SmemTile smemTile(tile::SlotType type) const;
+  Half half(Type element) const { return element.isBF16() ? Half::BF16 : Half::F16; }
+  /// Registers of a register tile, in the order of its layout (tile.regs).
+  SmallVector<Value> &registers(Value tile) { return tiles[tile]; }
+  /// First row (i32) of this warp in a tile: 16 rows a warp (fragment), 32 (rows).
+  Value warpRow(int64_t rowsPerWarp);
+  int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
+  Value barrierAddress(llvm::StringRef barrier);
+  /// Runs `body` in the leader thread only and brings its warp back together.
+  void asLeader(llvm::function_ref<void()> body);
+  void ifThen(Value condition, llvm::function_ref<void()> body);
+  void forLoop(Value from, Value to, Value step, llvm::function_ref<void(Value)> body);
+  Value cmp(mlir::LLVM::ICmpPredicate predicate, Value x, Value y);
+  Value add(Value x, Value y), mul(Value x, Value y), sub(Value x, Value y);
+  Value i32(int64_t v) { return constI32(b, loc, uint32_t(v)); }
+  const Parameters &parameters() const { return params; }
+  Value argument(const ParamRef &p) { return function.getArgument(p.index); }
+
+private:
+  struct WorkItem {
+    Value row, rows, head, valid;
+  };
+  WorkItem findItem(Value index);
+  void emitFrame();
+  mlir::LogicalResult emitGroups(const WorkItem &item);
+  mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item);
+  void handOverRegisters(tile::GroupOp op);
+  mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);
+  mlir::LogicalResult emitOp(mlir::Operation &op);
+  bool isLeaderOp(mlir::Operation &op);
+  mlir::LogicalResult emitLeaderOp(mlir::Operation &op);
+
+  // codegen/kernel/Copies.cpp
+  void emitTake(tile::TakeOp op);
+  void emitLoad(tile::LoadOp op);
+  void emitStore(tile::StoreOp op);
+  void emitStoreRows(tile::StoreRowsOp op);
+  void emitClearTail(tile::ClearTailOp op);
+  // codegen/kernel/Synchronisation.cpp
+  void emitWait(tile::WaitOp op);
+  void emitArrive(tile::ArriveOp op);
+  void emitSync();
+  // codegen/kernel/Mathematics.cpp
+  mlir::LogicalResult emitMath(mlir::Operation &op);
+  void emitMaskTail(tile::MaskTailOp op);
+  void emitRowReduce(tile::RowReduceOp op);
+  void emitBroadcast(tile::BroadcastOp op);
+  size_t registerCount(mlir::RankedTensorType type) const;
+
+  TargetLowering &lowering;
+  Parameters params;
+  mlir::LLVM::LLVMFuncOp function;
+  llvm::DenseMap<Value, Value> addresses;
+  llvm::StringMap<SmallVector<Value>> channelRegisters;
+  llvm::DenseMap<Value, SmallVector<Value>> tiles;
+  llvm::DenseMap<Value, Value> scalars; ///< item arguments
+};
+
+/// What only a target knows. Implemented once in codegen/sm90a and once in codegen/sm100a.
+class TargetLowering {
+public:
+  virtual ~TargetLowering() = default;
+  /// Whether products are issued by the leader alone (tcgen05) or by all threads of the group (wgmma).
+  virtual bool leaderIssuesProducts() const = 0;
+  virtual mlir::LogicalResult mma(Emitter &e, tile::MmaOp op) = 0;
+  virtual mlir::LogicalResult read(Emitter &e, tile::ReadOp op) = 0;
+  virtual mlir::LogicalResult write(Emitter &e, tile::WriteOp op) = 0;
+  virtual mlir::LogicalResult copy(Emitter &e, tile::CopyOp op) = 0;
+  virtual mlir::LogicalResult productWait(Emitter &e, tile::ProductWaitOp op) = 0;
+  virtual mlir::LogicalResult commit(Emitter &e, tile::CommitOp op) = 0;
+  virtual mlir::LogicalResult fence(Emitter &e, tile::FenceOp op) = 0;
+  virtual void allocateTensorMemory(Emitter &e, Value slot, int64_t columns) {}
+  virtual Value tensorMemoryBase(Emitter &e, Value slot) { return {}; }
+  virtual void freeTensorMemory(Emitter &e, Value base, int64_t columns) {}
+};
+
+} // namespace fovea::codegen

@@ -1,0 +1,15 @@
+// codegen/kernel/Fragments.h - accumulator fragments into swizzled shared tiles.
+#pragma once
+
+#include "codegen/kernel/Emitter.h"
+
+namespace fovea::codegen {
+
+/// Packs neighbouring f32 registers (columns c, c + 1 of one row) to 16-bit pairs.
+SmallVector<Value> packPairs(Emitter &e, Half type, ValueRange registers);
+
+/// Stores fragment registers (f32, columns col0 … col0 + 2 * size) of the group's rows to the tile at `base`:
+/// stmatrix of 16 x 16 blocks, 16 rows a warp. The writer owes a proxy fence before TMA or the tensor core reads.
+void storeFragment(Emitter &e, tile::SlotType type, Value base, ValueRange registers, uint32_t col0 = 0);
+
+} // namespace fovea::codegen

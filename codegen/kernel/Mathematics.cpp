@@ -1,0 +1,135 @@
+// codegen/kernel/Mathematics.cpp - register tiles: elementwise arithmetic, masks, reductions.
+#include "codegen/kernel/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include <limits>
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+using LLVM::ICmpPredicate;
+
+static RegisterLayout layoutOf(Type type) {
+  return cast<RegsAttr>(cast<RankedTensorType>(type).getEncoding()).getLayout();
+}
+
+// Fragment: 16 rows a warp over 32 lanes, half of the columns each; two rows a thread. Rows: a row a thread.
+size_t Emitter::registerCount(RankedTensorType type) const {
+  bool fragment = layoutOf(type) == RegisterLayout::Fragment;
+  if (type.getRank() == 1)
+    return fragment ? 2 : 1;
+  return fragment ? size_t(type.getDimSize(1)) / 2 : size_t(type.getDimSize(1));
+}
+
+// Which of a thread's rows register r of a fragment belongs to.
+static size_t fragmentRow(size_t r) { return r / 2 % 2; }
+
+LogicalResult Emitter::emitMath(Operation &op) {
+  if (op.getNumResults() != 1)
+    return op.emitOpError("has no lowering in a tile program");
+  Value result = op.getResult(0);
+  auto type = dyn_cast<RankedTensorType>(result.getType());
+  if (!type)
+    return op.emitOpError("has no lowering in a tile program");
+  SmallVector<Value> out;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+    if (!splat)
+      return op.emitOpError("expected a splat constant");
+    out.assign(registerCount(type), constF32(b, loc, splat.getSplatValue<APFloat>().convertToFloat()));
+    tiles[result] = out;
+    return success();
+  }
+  SmallVector<SmallVector<Value>> in;
+  for (Value operand : op.getOperands())
+    in.push_back(tiles[operand]);
+  for (size_t r = 0, n = registerCount(type); r < n; ++r) {
+    auto x = [&](unsigned i) { return in[i][r]; };
+    Value v;
+    if (isa<arith::AddFOp>(op))
+      v = addF(b, loc, x(0), x(1));
+    else if (isa<arith::SubFOp>(op))
+      v = subF(b, loc, x(0), x(1));
+    else if (isa<arith::MulFOp>(op))
+      v = mulF(b, loc, x(0), x(1));
+    else if (isa<arith::DivFOp>(op)) // x / y as x (1 / y): rcp.approx, 1 ulp
+      v = mulF(b, loc, x(0), rcp(b, loc, x(1)));
+    else if (isa<arith::NegFOp>(op))
+      v = LLVM::FNegOp::create(b, loc, x(0));
+    else if (isa<arith::MaximumFOp, arith::MaxNumFOp>(op))
+      v = maxF(b, loc, x(0), x(1));
+    else if (isa<math::FmaOp>(op))
+      v = codegen::fma(b, loc, x(0), x(1), x(2));
+    else if (isa<math::Exp2Op>(op))
+      v = ex2(b, loc, x(0));
+    else if (isa<math::Log2Op>(op))
+      v = lg2(b, loc, x(0));
+    else if (isa<math::TanhOp>(op))
+      v = tanhApprox(b, loc, x(0));
+    else
+      return op.emitOpError("has no lowering in a tile program");
+    out.push_back(v);
+  }
+  tiles[result] = out;
+  return success();
+}
+
+void Emitter::emitMaskTail(MaskTailOp op) {
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  SmallVector<Value> in = tiles[op.getTile()];
+  Value rows = scalars[op.getRows()];
+  bool fragment = layoutOf(type) == RegisterLayout::Fragment;
+  int64_t block = op.getBlock();
+  SmallVector<Type> types(in.size(), b.getF32Type());
+  // Only the last tile of a sequence pays.
+  auto branch = scf::IfOp::create(b, loc, types, cmp(ICmpPredicate::slt, rows, i32(type.getDimSize(0))), true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  // Keys of a row's block start at the block; blocks hold at least the 16 rows of a fragment's warp.
+  Value row = fragment ? warpRow(16) : add(warpRow(32), lane);
+  Value start = LLVM::AndOp::create(b, loc, row, i32(~(block - 1)));
+  Value limit = sub(rows, start); // columns >= limit are beyond the sequence
+  if (fragment)
+    limit = sub(limit, LLVM::ShlOp::create(b, loc, LLVM::AndOp::create(b, loc, lane, i32(3)), i32(1)));
+  Value minusInf = constF32(b, loc, -std::numeric_limits<float>::infinity());
+  SmallVector<Value> masked;
+  for (auto [r, v] : llvm::enumerate(in)) {
+    int64_t col = fragment ? 8 * (r / 4) + r % 2 : r;
+    masked.push_back(codegen::select(b, loc, cmp(ICmpPredicate::sgt, limit, i32(col)), v, minusInf));
+  }
+  scf::YieldOp::create(b, loc, masked);
+  b.setInsertionPointToStart(&branch.getElseRegion().front());
+  scf::YieldOp::create(b, loc, in);
+  tiles[op.getResult()] = SmallVector<Value>(branch.getResults());
+}
+
+void Emitter::emitRowReduce(RowReduceOp op) {
+  const SmallVector<Value> in = tiles[op.getTile()];
+  bool max = op.getKind() == Reduction::Max;
+  auto tree = [&](ArrayRef<Value> values) { return max ? maxTree(b, loc, values) : addTree(b, loc, values); };
+  SmallVector<Value> out;
+  if (layoutOf(op.getTile().getType()) == RegisterLayout::Rows) {
+    out.push_back(tree(in));
+  } else {
+    for (size_t half : {0, 1}) {
+      SmallVector<Value> row;
+      for (auto [r, v] : llvm::enumerate(in))
+        if (fragmentRow(r) == half)
+          row.push_back(v);
+      Value v = tree(row);
+      out.push_back(max ? quadMax(b, loc, v) : quadAdd(b, loc, v));
+    }
+  }
+  tiles[op.getResult()] = out;
+}
+
+void Emitter::emitBroadcast(BroadcastOp op) {
+  const SmallVector<Value> in = tiles[op.getValue()];
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  SmallVector<Value> out;
+  for (size_t r = 0, n = registerCount(type); r < n; ++r)
+    out.push_back(in.size() == 2 ? in[fragmentRow(r)] : in[0]);
+  tiles[op.getResult()] = out;
+}

@@ -1,0 +1,47 @@
+// codegen/kernel/Parameters.h - the parameters of a kernel, in order, and their manifest.
+#pragma once
+
+#include "codegen/common/Kernel.h"
+#include "dialect/Tile/Schedule.h"
+#include "dialect/Tile/Tile.h"
+#include "runtime/abi/Manifest.h"
+#include <string>
+#include <vector>
+
+namespace fovea::codegen {
+
+/// One parameter: its place in the entry and what the launch passes.
+struct ParamRef {
+  unsigned index = 0;
+  ParamSpec spec;
+};
+
+/// The one list from which both the PTX entry's signature and the manifest are made, so that they cannot differ.
+///   per tensor that TMA touches:  tensor map {D, T, H}
+///   per output:                   pointer, row stride and head stride in elements (i64)
+///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, tiles (i32)
+class Parameters {
+public:
+  Parameters() = default;
+  Parameters(tile::KernelOp kernel, const tile::Schedule &schedule);
+
+  const ParamRef &map(llvm::StringRef tensor) const { return get("map:" + tensor.str()); }
+  const ParamRef &pointer(llvm::StringRef tensor) const { return get("pointer:" + tensor.str()); }
+  const ParamRef &rowStride(llvm::StringRef tensor) const { return get("row_stride:" + tensor.str()); }
+  const ParamRef &headStride(llvm::StringRef tensor) const { return get("head_stride:" + tensor.str()); }
+  const ParamRef &scalar(llvm::StringRef name) const { return get(name.str()); }
+
+  std::vector<KernelParam> types(OpBuilder &b) const;
+  std::vector<ParamSpec> specs() const;
+
+private:
+  void add(std::string key, ParamSpec spec);
+  const ParamRef &get(const std::string &key) const;
+
+  std::vector<std::pair<std::string, ParamRef>> list;
+};
+
+/// The kernel's entry in the manifest: launch rule, memory, parameters.
+KernelSpec kernelSpec(tile::KernelOp kernel, const tile::Schedule &schedule, llvm::StringRef operation);
+
+} // namespace fovea::codegen

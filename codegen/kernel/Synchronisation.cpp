@@ -1,0 +1,32 @@
+// codegen/kernel/Synchronisation.cpp - waits, arrivals and the group's own barrier.
+#include "codegen/common/Mbarrier.h"
+#include "codegen/common/Sync.h"
+#include "codegen/kernel/Emitter.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+
+void Emitter::emitWait(WaitOp op) {
+  int64_t depth = kernel.lookupSymbol<BarrierOp>(op.getBarrier()).getDepth();
+  Value parity = group.ring[depth].second;
+  if (op.getEmpty())
+    parity = LLVM::XOrOp::create(b, loc, parity, i32(1));
+  mbarrierWait(b, loc, barrierAddress(op.getBarrier()), parity);
+}
+
+void Emitter::emitArrive(ArriveOp op) {
+  Value bar = barrierAddress(op.getBarrier());
+  if (op.getUnit() == Unit::Tma) {
+    // Whole boxes of 16 rows complete, whatever part of the last one is used.
+    Value boxes = LLVM::LShrOp::create(b, loc, add(scalars[op.getRows()], i32(15)), i32(4));
+    mbarrierArriveExpectTx(b, loc, bar, mul(boxes, i32(16 * int64_t(*op.getBytesPerRow()))));
+    return;
+  }
+  // One arrival a warp: its lanes meet first, so that the arrival covers all of them.
+  warpSync(b, loc);
+  mbarrierArrive(b, loc, bar, cmp(LLVM::ICmpPredicate::eq, lane, i32(0)));
+}
+
+void Emitter::emitSync() { barSync(b, loc, group.index + 1, uint32_t(groupThreads())); }

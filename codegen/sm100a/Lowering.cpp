@@ -1,0 +1,173 @@
+// codegen/sm100a/Lowering.cpp - what tile ops become on Blackwell.
+#include "codegen/sm100a/Lowering.h"
+#include "codegen/common/Fence.h"
+#include "codegen/common/SharedAccess.h"
+#include "codegen/kernel/Fragments.h"
+#include "codegen/sm100a/Tcgen05.h"
+#include "codegen/sm100a/Tmem.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+using namespace fovea::codegen::sm100a;
+using layout::Major;
+using layout::TmemShape;
+
+namespace {
+// Lanes that a product of rows [row0, row0 + rows) of an m-row accumulator must leave alone.
+SmallVector<Value, 4> disabledLanes(Emitter &e, int64_t m, int64_t row0, int64_t rows) {
+  uint32_t enabled[4] = {};
+  layout::DataPath path = layout::dataPathOf(uint32_t(m));
+  for (int64_t r = row0; r < row0 + rows; ++r) {
+    uint32_t lane = layout::accumulatorCell(path, uint32_t(r), 0).lane;
+    enabled[lane / 32] |= 1u << (lane % 32);
+  }
+  SmallVector<Value, 4> mask;
+  for (uint32_t word : enabled)
+    mask.push_back(constI32(e.b, e.loc, ~word));
+  return mask;
+}
+
+class Lowering final : public TargetLowering {
+public:
+  bool leaderIssuesProducts() const override { return true; }
+
+  LogicalResult mma(Emitter &e, MmaOp op) override {
+    auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
+    auto dType = cast<SlotType>(op.getD().getType());
+    int64_t m = dType.getRows(), block = op.getDiagonal().value_or(m);
+    const bool bf16 = bType.getElementType().isBF16();
+    layout::SmemTile bTile = e.smemTile(bType);
+    Major bMajor = op.getBTransposed() ? Major::K : Major::MN;
+
+    layout::InstructionDescriptor idesc;
+    idesc.m = uint32_t(m);
+    idesc.n = uint32_t(dType.getCols());
+    idesc.a = idesc.b = bf16 ? layout::F16Type::BF16 : layout::F16Type::F16;
+    idesc.transposeA = op.getATransposed();
+    idesc.transposeB = bMajor == Major::MN;
+    if (const char *why = idesc.whyInvalid(); *why)
+      return op.emitOpError("is no tcgen05 product: ") << why;
+
+    // One product for each block of the diagonal, writing that block's lanes only: rows of other blocks are
+    // neither overwritten nor multiplied into these.
+    for (int64_t row0 = 0; row0 < m; row0 += block) {
+      layout::SubTile part;
+      MmaOptions options;
+      if (op.getDiagonal()) {
+        part.row0 = uint32_t(row0), part.rows = uint32_t(block);
+        options.laneMask = disabledLanes(e, m, row0, block);
+      }
+      layout::MatrixOperand bOperand = describeOperand(bTile, bMajor, part);
+      Value bDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Tcgen05, bOperand, e.address(op.getB()));
+      Value d = e.address(op.getD());
+      if (aType.getSpace() == Space::Tmem) {
+        mmaTS(e.b, e.loc, d, e.address(op.getA()), bDesc, bOperand, idesc, options);
+      } else {
+        layout::MatrixOperand aOperand =
+            describeOperand(e.smemTile(aType), op.getATransposed() ? Major::MN : Major::K);
+        Value aDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Tcgen05, aOperand, e.address(op.getA()));
+        mmaSS(e.b, e.loc, d, aDesc, aOperand, bDesc, bOperand, idesc, options);
+      }
+    }
+    return success();
+  }
+
+  LogicalResult read(Emitter &e, ReadOp op) override {
+    auto type = cast<SlotType>(op.getSlot().getType());
+    e.registers(op.getTile()) = loadColumns(e, type, e.address(op.getSlot()), 0, uint32_t(type.getCols()));
+    return success();
+  }
+
+  LogicalResult write(Emitter &e, WriteOp op) override {
+    auto type = cast<SlotType>(op.getSlot().getType());
+    SmallVector<Value> registers = e.registers(op.getTile());
+    Value address = e.address(op.getSlot());
+    if (type.getSpace() == Space::Smem) {
+      storeShared(e, type, address, registers, 0);
+      return success();
+    }
+    // Two 16-bit elements a cell, where the product looks for its A operand.
+    SmallVector<Value> packed = packPairs(e, e.half(type.getElementType()), registers);
+    Value at = tmemWarpAddress(e.b, e.loc, address, e.group.warp);
+    tmemStore(e.b, e.loc, type.getRows() == 128 ? TmemShape::S32x32b : TmemShape::S16x128b, at, packed);
+    return success();
+  }
+
+  LogicalResult copy(Emitter &e, CopyOp op) override {
+    auto from = cast<SlotType>(op.getFrom().getType()), to = cast<SlotType>(op.getTo().getType());
+    const uint32_t step = 32; // columns in registers at a time
+    for (uint32_t col = 0; col < uint32_t(from.getCols()); col += step)
+      storeShared(e, to, e.address(op.getTo()), loadColumns(e, from, e.address(op.getFrom()), col, step), col);
+    return success();
+  }
+
+  LogicalResult productWait(Emitter &, ProductWaitOp op) override {
+    return op.emitOpError("is wgmma's; products of this target are committed to a barrier");
+  }
+
+  LogicalResult commit(Emitter &e, CommitOp op) override {
+    sm100a::commit(e.b, e.loc, e.barrierAddress(op.getBarrier()));
+    return success();
+  }
+
+  LogicalResult fence(Emitter &e, FenceOp op) override {
+    switch (op.getKind()) {
+    case FenceKind::AsyncProxy:
+      fenceProxyAsyncShared(e.b, e.loc);
+      break;
+    case FenceKind::TensorBefore:
+      fenceBefore(e.b, e.loc);
+      break;
+    case FenceKind::TensorAfter:
+      fenceAfter(e.b, e.loc);
+      break;
+    case FenceKind::TmemLoads:
+      // Every read waits for its own loads before it uses them (loadColumns).
+      break;
+    case FenceKind::TmemStores:
+      tmemWaitStore(e.b, e.loc);
+      break;
+    }
+    return success();
+  }
+
+  void allocateTensorMemory(Emitter &e, Value slot, int64_t columns) override {
+    tmemAlloc(e.b, e.loc, slot, uint32_t(columns));
+    tmemRelinquish(e.b, e.loc);
+  }
+  Value tensorMemoryBase(Emitter &e, Value slot) override { return tmemBase(e.b, e.loc, slot); }
+  void freeTensorMemory(Emitter &e, Value base, int64_t columns) override {
+    tmemDealloc(e.b, e.loc, base, uint32_t(columns));
+  }
+
+private:
+  // f32 columns [col, col + count) of the warp's rows: a row a thread (128 rows), or the accumulator fragment.
+  static SmallVector<Value> loadColumns(Emitter &e, SlotType type, Value address, uint32_t col, uint32_t count) {
+    bool rows = type.getRows() == 128;
+    Value at = tmemWarpAddress(e.b, e.loc, address, e.group.warp, col);
+    SmallVector<Value> loaded =
+        rows ? tmemLoad(e.b, e.loc, TmemShape::S32x32b, count, at) : tmemLoad(e.b, e.loc, TmemShape::S16x256b, count / 8, at);
+    SmallVector<Value> values;
+    for (Value v : tmemWaitLoad(e.b, e.loc, loaded))
+      values.push_back(floatOf(e.b, e.loc, v));
+    return values;
+  }
+
+  // Registers of columns from `col` to a swizzled shared tile.
+  static void storeShared(Emitter &e, SlotType type, Value base, ArrayRef<Value> registers, uint32_t col) {
+    if (type.getRows() == 64)
+      return storeFragment(e, type, base, registers, col);
+    layout::SmemTile tile = e.smemTile(type);
+    SmallVector<Value> packed = packPairs(e, e.half(type.getElementType()), registers);
+    Value row = e.add(e.warpRow(32), e.lane);
+    for (size_t i = 0; i < packed.size(); i += 4) {
+      Value offset = tileOffset(e.b, e.loc, tile, row, e.i32(col + 2 * i));
+      codegen::storeShared(e.b, e.loc, packVector(e.b, e.loc, ValueRange(packed).slice(i, 4)), e.add(base, offset));
+    }
+  }
+};
+} // namespace
+
+std::unique_ptr<TargetLowering> fovea::codegen::sm100a::createLowering() { return std::make_unique<Lowering>(); }

@@ -1,0 +1,155 @@
+// codegen/sm90a/Lowering.cpp - what tile ops become on Hopper.
+#include "codegen/sm90a/Lowering.h"
+#include "codegen/common/Fence.h"
+#include "codegen/common/SharedAccess.h"
+#include "codegen/kernel/Fragments.h"
+#include "codegen/sm90a/Mma.h"
+#include "codegen/sm90a/Wgmma.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+using namespace fovea::codegen::sm90a;
+using layout::Major;
+using layout::MatrixOrder;
+
+namespace {
+class Lowering final : public TargetLowering {
+public:
+  bool leaderIssuesProducts() const override { return false; }
+
+  LogicalResult mma(Emitter &e, MmaOp op) override {
+    int64_t block = op.getDiagonal().value_or(cast<SlotType>(op.getD().getType()).getRows());
+    return block < 64 ? warpProduct(e, op, block) : warpgroupProduct(e, op, block);
+  }
+
+  LogicalResult read(Emitter &e, ReadOp op) override {
+    if (cast<SlotType>(op.getSlot().getType()).getSpace() != Space::Registers)
+      return op.emitOpError("expected a slot in registers");
+    e.registers(op.getTile()) = e.slotRegisters(op.getSlot());
+    return success();
+  }
+
+  LogicalResult write(Emitter &e, WriteOp op) override {
+    auto type = cast<SlotType>(op.getSlot().getType());
+    if (type.getSpace() == Space::Registers)
+      e.slotRegisters(op.getSlot()) =
+          packOperandA(e.b, e.loc, e.half(type.getElementType()), e.registers(op.getTile()));
+    else
+      storeFragment(e, type, e.address(op.getSlot()), e.registers(op.getTile()));
+    return success();
+  }
+
+  LogicalResult copy(Emitter &e, CopyOp op) override {
+    storeFragment(e, cast<SlotType>(op.getTo().getType()), e.address(op.getTo()), e.slotRegisters(op.getFrom()));
+    return success();
+  }
+
+  LogicalResult productWait(Emitter &e, ProductWaitOp op) override {
+    // Products below 64 rows are synchronous: nothing is pending, and the wait costs nothing.
+    SmallVector<Value> &registers = e.slotRegisters(op.getSlot());
+    if (!synchronous.contains(channelOf(op.getSlot())))
+      registers = wgmmaWait(e.b, e.loc, 0, registers);
+    return success();
+  }
+
+  LogicalResult commit(Emitter &, CommitOp op) override {
+    return op.emitOpError("is tcgen05's; products of this target are waited for in registers");
+  }
+
+  LogicalResult fence(Emitter &e, FenceOp op) override {
+    if (op.getKind() != FenceKind::AsyncProxy)
+      return op.emitOpError("is tensor memory's, which this target does not have");
+    fenceProxyAsyncShared(e.b, e.loc);
+    return success();
+  }
+
+private:
+  // 64 rows a warpgroup; with several blocks in the tile, a warpgroup multiplies with its own block's rows.
+  LogicalResult warpgroupProduct(Emitter &e, MmaOp op, int64_t block) {
+    auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
+    int64_t rows = cast<SlotType>(op.getD().getType()).getRows();
+    if (op.getATransposed())
+      return op.emitOpError("has no transposed A on this target yet");
+    Value warpgroup = rows > 64 ? LLVM::LShrOp::create(e.b, e.loc, e.group.warp, e.i32(2)) : Value();
+
+    layout::SmemTile bTile = e.smemTile(bType);
+    layout::SubTile part;
+    Value bBase = e.address(op.getB());
+    if (op.getDiagonal()) {
+      part.rows = uint32_t(block);
+      if (warpgroup) // block >= 64: one block or more warpgroups a block
+        bBase = e.add(bBase, e.mul(LLVM::UDivOp::create(e.b, e.loc, e.mul(warpgroup, e.i32(64)), e.i32(block)),
+                                   e.i32(block * bTile.rowBytes())));
+    }
+    layout::MatrixOperand bOperand = describeOperand(bTile, op.getBTransposed() ? Major::K : Major::MN, part);
+    Value bDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, bOperand, bBase);
+    WgmmaOptions options;
+    options.type = e.half(bType.getElementType());
+
+    SmallVector<Value> d;
+    if (aType.getSpace() == Space::Registers) {
+      d = wgmmaRS(e.b, e.loc, e.slotRegisters(op.getA()), bDesc, bOperand, {}, options);
+    } else {
+      layout::SmemTile aTile = e.smemTile(aType);
+      layout::MatrixOperand aOperand = describeOperand(aTile, Major::K, {0, 0, 64, 0});
+      Value aBase = e.address(op.getA());
+      if (warpgroup)
+        aBase = e.add(aBase, e.mul(warpgroup, e.i32(64 * aTile.rowBytes())));
+      d = wgmmaSS(e.b, e.loc, smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, aOperand, aBase), aOperand, bDesc,
+                  bOperand, {}, options);
+    }
+    e.slotRegisters(op.getD()) = d;
+    return success();
+  }
+
+  // 16 rows a warp against the rows of the warp's own block: nothing of another block is multiplied, so that
+  // neither work nor a NaN of it is spent on these rows.
+  LogicalResult warpProduct(Emitter &e, MmaOp op, int64_t block) {
+    auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
+    Half half = e.half(bType.getElementType());
+    if (op.getATransposed())
+      return op.emitOpError("has no transposed A on this target yet");
+    Value row = e.warpRow(16);
+    Value blockRow = LLVM::AndOp::create(e.b, e.loc, row, e.i32(~(block - 1)));
+    layout::SmemTile bTile = e.smemTile(bType);
+    Value bBase = e.address(op.getB());
+    const bool kMajor = op.getBTransposed();
+    MatrixOrder bOrder = kMajor ? MatrixOrder::ColsFirst : MatrixOrder::RowsFirst;
+    Value bLane = matrixLaneOffset(e.b, e.loc, bTile, bOrder, e.lane, blockRow);
+    uint32_t n = kMajor ? uint32_t(block) : bTile.cols(), k = kMajor ? bTile.cols() : uint32_t(block);
+
+    SmallVector<Value> d(n / 2, constF32(e.b, e.loc, 0));
+    for (uint32_t step = 0; step < k / 16; ++step) {
+      SmallVector<Value> a;
+      if (aType.getSpace() == Space::Registers) {
+        SmallVector<Value> &all = e.slotRegisters(op.getA());
+        a.assign(all.begin() + 4 * step, all.begin() + 4 * step + 4);
+      } else {
+        layout::SmemTile aTile = e.smemTile(aType);
+        Value aLane = matrixLaneOffset(e.b, e.loc, aTile, MatrixOrder::RowsFirst, e.lane, row);
+        a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(op.getA()), aLane, 0, 16 * step), 4,
+                       /*trans=*/false);
+      }
+      for (uint32_t col = 0; col < n; col += 16) {
+        Value address = kMajor ? matrixAddress(e.b, e.loc, bTile, bBase, bLane, col, 16 * step)
+                               : matrixAddress(e.b, e.loc, bTile, bBase, bLane, 16 * step, col);
+        SmallVector<Value> bRegs = loadMatrix(e.b, e.loc, address, 4, /*trans=*/!kMajor);
+        for (uint32_t i = 0; i < 2; ++i) {
+          MutableArrayRef<Value> c(&d[col / 2 + 4 * i], 4);
+          SmallVector<Value> next = mmaSync(e.b, e.loc, half, a, ValueRange(bRegs).slice(2 * i, 2), ValueRange(c));
+          llvm::copy(next, c.begin());
+        }
+      }
+    }
+    e.slotRegisters(op.getD()) = d;
+    synchronous.insert(channelOf(op.getD()));
+    return success();
+  }
+
+  llvm::SmallPtrSet<Operation *, 4> synchronous; ///< channels whose product needs no wait
+};
+} // namespace
+
+std::unique_ptr<TargetLowering> fovea::codegen::sm90a::createLowering() { return std::make_unique<Lowering>(); }
