@@ -5,7 +5,7 @@
 #include "dialect/Attn/Expressions.h"
 #include "frontend/import/Inputs.h"
 #include "frontend/import/Scalars.h"
-#include "frontend/sema/Expressions.h"
+#include "frontend/sema/Constants.h"
 
 using namespace mlir;
 
@@ -95,8 +95,7 @@ private:
     Location loc = line(e.range);
     if (e.kind == sema::Expr::Kind::Pattern)
       return named(e.pattern, loc);
-    bool hasNamed = sema::anyOf(e, [](const sema::Expr &x) { return x.kind == sema::Expr::Kind::Pattern; });
-    if (!hasNamed)
+    if (!sema::hasNamedPattern(e))
       return maskWhere(e, loc);
     if (e.op == Op::Not)
       return attn::MaskNotOp::create(builder, loc, types.mask, mask(e.args[0]));

@@ -2,7 +2,7 @@
 #include "frontend/import/Scalars.h"
 
 #include "dialect/Attn/Scalars.h"
-#include "frontend/sema/Expressions.h"
+#include "frontend/sema/Constants.h"
 
 using namespace mlir;
 

@@ -1,7 +1,7 @@
 // frontend/sema/Capabilities.cpp - the table, and the question
 #include "frontend/sema/Capabilities.h"
 
-#include "frontend/sema/Expressions.h"
+#include "frontend/sema/Constants.h"
 #include "frontend/sema/Schedules.h"
 #include "frontend/sema/Words.h"
 

@@ -2,6 +2,7 @@
 #include "frontend/sema/Expressions.h"
 
 #include "frontend/fmt/Format.h"
+#include "frontend/sema/Constants.h"
 #include "frontend/sema/Functions.h"
 #include "frontend/sema/Words.h"
 
@@ -159,96 +160,6 @@ std::optional<Expr> Expressions::name(const ast::Expr &e) {
   return fail(e.range, "unknown name '" + e.text + "'" + suggest(e.text, known));
 }
 
-Axis Expressions::axisOf(const Expr &index) const {
-  if (index.kind != Expr::Kind::Variable)
-    return Axis::Free;
-  switch (index.variable) {
-  case Variable::I: return Axis::Queries;
-  case Variable::J: return Axis::Keys;
-  case Variable::H: return Axis::Heads;
-  case Variable::D: return Axis::Features;
-  case Variable::B: return Axis::Sequences;
-  default: return Axis::Free;
-  }
-}
-
-bool Expressions::sameAxis(Axis a, Axis b) const {
-  auto isRow = [](Axis axis) { return axis == Axis::Queries || axis == Axis::Keys; };
-  return a == b || (isRow(a) && isRow(b) && spec.q.rows.sameAs(spec.k.rows));
-}
-
-std::optional<unsigned> Expressions::table(Table wanted) {
-  for (const Tensor *t : {&spec.q, &spec.k, &spec.v})
-    if (t->rows.kind != Rows::Kind::Broadcast && t->rows.name == wanted.name)
-      return fail(wanted.range, "'" + wanted.name + "' names the rows of q, k or v already; choose another name");
-  if (wanted.name == "q" || wanted.name == "k" || wanted.name == "v" || wanted.name == "o" || wanted.name == "lse")
-    return fail(wanted.range, "'" + wanted.name + "' names a tensor of the attention already; choose another name");
-  auto found = llvm::find_if(spec.tables, [&](const Table &t) { return t.name == wanted.name; });
-  if (found == spec.tables.end()) {
-    spec.tables.push_back(wanted);
-    return spec.tables.size() - 1;
-  }
-  auto describe = [](const Table &t) -> std::string {
-    switch (t.kind) {
-    case Table::Kind::Lookup: return t.integer ? "a table of integers, since it is compared or an index"
-                                               : "a table of numbers to compute with";
-    case Table::Kind::Elements: return "a tensor of the shape of o";
-    case Table::Kind::BlockList: return "a list of key blocks";
-    case Table::Kind::Rotary: return "a rotary table";
-    }
-    return "";
-  };
-  bool sameAxes = found->axes.size() == wanted.axes.size();
-  for (size_t n = 0; sameAxes && n < wanted.axes.size(); ++n)
-    sameAxes = sameAxis(found->axes[n], wanted.axes[n]);
-  if (found->kind == wanted.kind && found->integer == wanted.integer && found->block == wanted.block && sameAxes)
-    return found - spec.tables.begin();
-  if (found->kind == wanted.kind && found->integer == wanted.integer)
-    diagnostics.error(wanted.range, "'" + wanted.name + "' is indexed by other rows, heads or positions than where it "
-                                                        "is used first; make it two tables");
-  else
-    diagnostics.error(wanted.range, "'" + wanted.name + "' is " + describe(wanted) + " here, and was " +
-                                        describe(*found) + "; make it two tables");
-  diagnostics.note(found->range, "it is used first here");
-  return std::nullopt;
-}
-
-std::optional<Expr> Expressions::lookup(const ast::Expr &e, bool integer) {
-  if (scope == Scope::Scale)
-    return fail(e.range, "a scale is a number that is known when the kernel is compiled; found the table '" + e.text +
-                             "'");
-  for (Variable v : {Variable::S, Variable::I, Variable::J, Variable::H, Variable::B, Variable::Scale})
-    if (e.text == spelling(v))
-      return fail(e.head, "'" + e.text + "' is no table; choose another name for one");
-  Table wanted;
-  wanted.name = e.text;
-  wanted.integer = integer;
-  wanted.range = e.range;
-  Expr result;
-  result.kind = Expr::Kind::Lookup;
-  result.type = integer ? Type::Int : Type::Real;
-  result.range = e.range;
-  bool good = true;
-  for (const ast::Expr &arg : e.args) {
-    auto index = analyze(arg, /*integer=*/true);
-    if (index && index->type != Type::Int)
-      index = fail(index->range, "expected an integer as index of '" + e.text + "', such as i, j, h or i - j");
-    if (!index) {
-      good = false;
-      continue;
-    }
-    wanted.axes.push_back(axisOf(*index));
-    result.args.push_back(std::move(*index));
-  }
-  if (!good)
-    return std::nullopt;
-  auto index = table(wanted);
-  if (!index)
-    return std::nullopt;
-  result.table = *index;
-  return result;
-}
-
 std::optional<std::vector<Expr>> Expressions::operands(const ast::Expr &e, bool integer) {
   std::vector<Expr> args;
   bool good = true;
@@ -289,7 +200,7 @@ std::optional<Expr> Expressions::call(const ast::Expr &e, bool integer) {
   if (info->function == Function::Where) {
     if (!expectCondition((*args)[0]))
       return std::nullopt;
-    if (anyOf((*args)[0], [](const Expr &x) { return x.kind == Expr::Kind::Pattern; }))
+    if (hasNamedPattern((*args)[0]))
       return fail((*args)[0].range, "a named pattern stands in the line 'pattern' and combines with &, | and not; "
                                     "inside an expression write the comparison");
     numbers = numbers.drop_front();
@@ -373,40 +284,6 @@ std::optional<Expr> Expressions::binary(const ast::Expr &e, bool integer) {
   result.range = e.range;
   result.args = std::move(*args);
   return result;
-}
-
-std::optional<double> constantValue(const Expr &e) {
-  std::vector<double> args;
-  for (const Expr &arg : e.args) {
-    auto value = constantValue(arg);
-    if (!value)
-      return std::nullopt;
-    args.push_back(*value);
-  }
-  if (e.kind == Expr::Kind::Number)
-    return e.value;
-  if (e.kind == Expr::Kind::Call)
-    return evaluate(e.function, args);
-  if (e.kind != Expr::Kind::Operator)
-    return std::nullopt;
-  switch (e.op) {
-  case Op::Neg: return -args[0];
-  case Op::Mul: return args[0] * args[1];
-  case Op::Div: return args[0] / args[1];
-  case Op::Mod: return args[0] - std::floor(args[0] / args[1]) * args[1];
-  case Op::Add: return args[0] + args[1];
-  case Op::Sub: return args[0] - args[1];
-  case Op::Lt: return args[0] < args[1];
-  case Op::Le: return args[0] <= args[1];
-  case Op::Gt: return args[0] > args[1];
-  case Op::Ge: return args[0] >= args[1];
-  case Op::Eq: return args[0] == args[1];
-  case Op::Ne: return args[0] != args[1];
-  case Op::And: return args[0] != 0 && args[1] != 0;
-  case Op::Or: return args[0] != 0 || args[1] != 0;
-  case Op::Not: return args[0] == 0;
-  }
-  return std::nullopt;
 }
 
 } // namespace fovea::sema

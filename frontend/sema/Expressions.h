@@ -47,17 +47,4 @@ private:
   Scope scope = Scope::Pattern;
 };
 
-/// The value of an expression that names no variable and no table.
-std::optional<double> constantValue(const Expr &e);
-
-/// True when `test` holds for `e` or for something in it.
-template <typename Test> bool anyOf(const Expr &e, const Test &test) {
-  if (test(e))
-    return true;
-  for (const Expr &arg : e.args)
-    if (anyOf(arg, test))
-      return true;
-  return false;
-}
-
 } // namespace fovea::sema

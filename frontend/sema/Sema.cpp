@@ -2,6 +2,7 @@
 #include "frontend/sema/Sema.h"
 
 #include "frontend/fmt/Format.h"
+#include "frontend/sema/Constants.h"
 #include "frontend/sema/Expressions.h"
 #include "frontend/sema/Schedules.h"
 #include "frontend/sema/Tensors.h"

@@ -81,7 +81,7 @@ private:
         return fail(first.range, "expected the name of the length behind 'batch', as in 'batch, seq'");
       tensor.rows.name = type.args[1].text;
       tensor.rows.range.end = type.args[1].range.end;
-      return true;
+      return checkRowsName(type.args[1].range);
     }
     if (first.is(Kind::Phrase) && first.args[0].isName("jagged")) {
       next = 1;
@@ -90,7 +90,7 @@ private:
         return fail(first.args[1].range, "expected the name of the offsets behind 'jagged', found '" +
                                              first.args[1].text + "'");
       tensor.rows.name = first.args[1].text;
-      return true;
+      return checkRowsName(first.args[1].range);
     }
     if (first.is(Kind::Phrase) && first.args[0].isName("broadcast")) {
       next = 1;
@@ -105,6 +105,14 @@ private:
     std::string word = first.is(Kind::Phrase) ? first.args[0].text : format(first);
     return fail(first.range, "expected the rows, 'batch, seq', 'jagged OFFSETS' or 'broadcast N', found '" +
                                  format(first) + "'" + suggest(word, {"batch", "jagged", "broadcast"}));
+  }
+
+  bool checkRowsName(Range range) {
+    llvm::StringRef name = tensor.rows.name;
+    name.consume_back("_scale"); // the scales of a microscaled tensor
+    if (!llvm::is_contained({"q", "k", "v", "o", "lse"}, name))
+      return true;
+    return fail(range, "'" + tensor.rows.name + "' names a tensor of the attention already; choose another name");
   }
 
   bool readHeads(const ast::Expr &e) {
@@ -171,6 +179,23 @@ private:
   Tensor tensor;
 };
 
+/// One table turns tensors of one shape.
+void checkRotary(llvm::ArrayRef<const Tensor *> tensors, Diagnostics &diagnostics) {
+  for (size_t n = 0; n < tensors.size(); ++n)
+    for (size_t m = 0; m < n; ++m) {
+      const Tensor *a = tensors[m], *b = tensors[n];
+      if (!a || !b || !a->rotary || !b->rotary || a->rotary->table != b->rotary->table)
+        continue;
+      bool sameRows = a->rotary->byPosition || a->rows.sameAs(b->rows);
+      if (a->rotary->byPosition == b->rotary->byPosition && sameRows && a->headDim == b->headDim)
+        continue;
+      diagnostics.error(b->rotary->range, "the table '" + b->rotary->table +
+                                              "' has one row of one length per token or per position; these tensors "
+                                              "differ in that, so give each its own table");
+      diagnostics.note(a->rotary->range, "it is used first here");
+    }
+}
+
 std::string headsText(const Tensor &t) { return t.heads ? std::to_string(*t.heads) + " heads" : "heads known at launch"; }
 
 } // namespace
@@ -218,6 +243,7 @@ void checkTensors(const Tensor *q, const Tensor *k, const Tensor *v, Diagnostics
                                          Twine(*k->heads) + " does not divide " + Twine(*q->heads));
     other(*q, q->headsRange, "q");
   }
+  checkRotary({q, k, v}, diagnostics);
   if (q && k && q->rows.kind == Rows::Kind::Broadcast && k->rows.kind == Rows::Kind::Broadcast) {
     diagnostics.error(k->rows.range, "q and k are both shared by all sequences, so nothing says how many there are; "
                                      "make one of them 'batch, seq' or 'jagged OFFSETS'");

@@ -22,7 +22,7 @@ const char *const words[] = {
     "(",         ")",        "[",       "]",     "{",        "}",      ",",       ":",      "=",       "==",
     "<=",        "+",        "-",       "*",     "/",        "%",      "i",       "j",      "h",       "b",
     "s",         "o",        "doc[i]",  "t[h, i - j]", "0",  "1",      "64",      "-3",     "1e9",     "99999999999999999999",
-    "heads",     "4 heads",  "jagged o", "broadcast 3", "batch", "seq", "mxfp8",  "f16",    "rotary(r, halves)", "where(i < j, 1, s)",
+    "heads",     "4 heads",  "jagged a", "broadcast 3", "batch", "seq", "mxfp8",  "f16",    "rotary(r, halves)", "where(i < j, 1, s)",
     "roles : fused", "// c\n", "\n",    "\xc3\xa9", "$",     "floordiv(i, 2)", "softmax", "head_dim", "block_diagonal(48)", "",
 };
 
