@@ -193,6 +193,7 @@ void checkRotary(llvm::ArrayRef<const Tensor *> tensors, Diagnostics &diagnostic
                                               "' has one row of one length per token or per position; these tensors "
                                               "differ in that, so give each its own table");
       diagnostics.note(a->rotary->range, "it is used first here");
+      break;
     }
 }
 
