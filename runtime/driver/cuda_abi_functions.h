@@ -7,8 +7,13 @@
 
 #include "runtime/driver/cuda_abi.h"
 
+// A test that also includes NVIDIA's header needs these prototypes to be other functions than NVIDIA's.
+#ifndef FOVEA_CU_LINKAGE
+#define FOVEA_CU_LINKAGE extern "C"
+#endif
+
 namespace fovea::cu {
-extern "C" {
+FOVEA_CU_LINKAGE {
 
 // Initialisation, errors.
 FOVEA_CU_API CUresult cuInit(unsigned flags);
@@ -151,8 +156,9 @@ FOVEA_CU_API CUresult cuEventRecord(CUevent event, CUstream stream);
 FOVEA_CU_API CUresult cuEventSynchronize(CUevent event);
 FOVEA_CU_API CUresult cuEventQuery(CUevent event);
 FOVEA_CU_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
+FOVEA_CU_API CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end); // same, since 12.8
 
-} // extern "C"
+} // FOVEA_CU_LINKAGE
 } // namespace fovea::cu
 
 #endif // FOVEA_RUNTIME_DRIVER_CUDA_ABI_FUNCTIONS_H

@@ -1,0 +1,21 @@
+// runtime/core/File.h - whole files in, whole files out.
+#ifndef FOVEA_RUNTIME_CORE_FILE_H
+#define FOVEA_RUNTIME_CORE_FILE_H
+
+#include "runtime/abi/Error.h"
+
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+/// The contents of a regular file.
+Expected<std::string> readFile(const std::string &path);
+
+/// Writes `path` by a temporary file in the same folder and a rename: readers see the old file or the new one,
+/// and a kill in between leaves `path` as it was.
+Expected<void> writeFileAtomically(const std::string &path, std::string_view bytes);
+
+} // namespace fovea
+
+#endif // FOVEA_RUNTIME_CORE_FILE_H

@@ -1,0 +1,95 @@
+// test/unit/runtime/CudaAbiTest.cpp - our declarations of the driver's ABI against NVIDIA's cuda.h.
+#define FOVEA_CU_LINKAGE inline namespace declarations
+#include "runtime/driver/DriverApi.h"
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ours = fovea::cu;
+
+namespace {
+
+// Result codes: every one of ours has NVIDIA's value.
+#define SAME_RESULT(NAME, VALUE) static_assert(int(ours::NAME) == int(::NAME));
+FOVEA_CU_RESULTS(SAME_RESULT)
+
+#define SAME(NAME) static_assert(int(ours::NAME) == int(::NAME))
+SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+SAME(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+SAME(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+SAME(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH);
+SAME(CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED);
+SAME(CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS);
+SAME(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+SAME(CU_FUNC_ATTRIBUTE_NUM_REGS);
+SAME(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+SAME(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+SAME(CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME(CU_POINTER_ATTRIBUTE_RANGE_SIZE);
+SAME(CU_POINTER_ATTRIBUTE_MAPPED);
+SAME(CU_MEMORYTYPE_HOST);
+SAME(CU_MEMORYTYPE_UNIFIED);
+SAME(CU_JIT_ERROR_LOG_BUFFER);
+SAME(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+SAME(CU_JIT_INFO_LOG_BUFFER);
+SAME(CU_JIT_CACHE_MODE);
+SAME(CU_JIT_INPUT_PTX);
+SAME(CU_TENSOR_MAP_DATA_TYPE_UINT8);
+SAME(CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+SAME(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+SAME(CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B);
+SAME(CU_TENSOR_MAP_INTERLEAVE_32B);
+SAME(CU_TENSOR_MAP_SWIZZLE_128B);
+SAME(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B);
+SAME(CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+SAME(CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
+SAME(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME(CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+SAME(CU_STREAM_NON_BLOCKING);
+SAME(CU_EVENT_DISABLE_TIMING);
+SAME(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+SAME(CU_LIMIT_MALLOC_HEAP_SIZE);
+SAME(CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+
+#define SAME_FIELD(TYPE, FIELD) static_assert(offsetof(ours::TYPE, FIELD) == offsetof(::TYPE, FIELD))
+static_assert(sizeof(ours::CUtensorMap) == sizeof(::CUtensorMap));
+static_assert(sizeof(ours::CUlaunchConfig) == sizeof(::CUlaunchConfig));
+static_assert(sizeof(ours::CUlaunchAttribute) == sizeof(::CUlaunchAttribute));
+SAME_FIELD(CUlaunchConfig, sharedMemBytes);
+SAME_FIELD(CUlaunchConfig, hStream);
+SAME_FIELD(CUlaunchConfig, attrs);
+SAME_FIELD(CUlaunchConfig, numAttrs);
+SAME_FIELD(CUlaunchAttribute, value);
+
+// Functions: the same number of parameters, each of the same size (handles and enums differ only by name).
+template <typename F> struct Signature;
+template <typename R, typename... A> struct Signature<R (*)(A...)> {
+  static std::vector<size_t> sizes() { return {sizeof(R), sizeof(A)...}; }
+};
+
+#define SAME_SIGNATURE(NAME)                                                                                 \
+  EXPECT_EQ((Signature<decltype(&ours::NAME)>::sizes()), (Signature<decltype(&::NAME)>::sizes())) << #NAME
+
+TEST(CudaAbi, FunctionsTakeTheSameParameters) {
+  // cuda.h's macros turn the plain names into the versioned symbols.
+#define VERSIONED(SYMBOL, SINCE) SAME_SIGNATURE(SYMBOL);
+  FOVEA_DRIVER_FUNCTIONS(VERSIONED)
+  SAME_SIGNATURE(cuCtxCreate_v4);
+  SAME_SIGNATURE(cuLibraryLoadData);
+  SAME_SIGNATURE(cuTensorMapEncodeIm2col);
+  SAME_SIGNATURE(cuGetProcAddress_v2);
+  SAME_SIGNATURE(cuOccupancyMaxActiveClusters);
+  SAME_SIGNATURE(cuLaunchCooperativeKernel);
+}
+
+} // namespace
