@@ -8,13 +8,15 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
 #include <cstdlib>
+#include <functional>
 
 namespace fovea::sema {
 namespace {
 
 using llvm::StringRef;
-using Answer = std::optional<Refusal>;
+using Answer = std::vector<Refusal>; // mostly none or one
 
 Range orName(Range range, const Spec &spec) { return range.begin.line ? range : spec.range; }
 
@@ -33,9 +35,9 @@ std::string among(llvm::ArrayRef<int64_t> sizes, int64_t wanted) {
 Answer headDim(const Tensor &tensor, const char *name) {
   static constexpr int64_t sizes[] = {32, 64, 96, 128, 192, 256};
   if (llvm::is_contained(sizes, tensor.headDim))
-    return std::nullopt;
-  return Refusal{tensor.headDimRange, "head dim " + std::to_string(tensor.headDim) + " of " + name,
-                 "a head dim of " + among(sizes, tensor.headDim)};
+    return {};
+  return {Refusal{tensor.headDimRange, "head dim " + std::to_string(tensor.headDim) + " of " + name,
+                 "a head dim of " + among(sizes, tensor.headDim)}};
 }
 
 /// The factor c of a score of the form c * s.
@@ -55,54 +57,63 @@ std::optional<double> scoreFactor(const Spec &spec) {
   return isS(score.args[1]) ? factor(score.args[0]) : std::nullopt;
 }
 
+/// The settings that the scheduler reads.
+bool isScheduled(StringRef key, const Override &setting, StringRef target) {
+  if (key == "tile_m")
+    return setting.number == 64 || setting.number == 128;
+  if (key == "stages")
+    return setting.kind == Override::Kind::Int && setting.number <= 8;
+  return key == "roles" || key == "ctas_per_sm" || (key == "p" && target == "sm_100a");
+}
+
 /// One row: what it refuses, if anything. Delete the row when its feature is lowered.
 const std::function<Answer(const Spec &, StringRef target)> table[] = {
     // element types
     [](const Spec &s, StringRef) -> Answer {
       if (s.q.dtype == DType::BF16 || s.q.dtype == DType::F16)
-        return std::nullopt;
-      return Refusal{s.q.dtypeRange, std::string("element type ") + spelling(s.q.dtype), "bf16 or f16"};
+        return {};
+      return {Refusal{s.q.dtypeRange, std::string("element type ") + spelling(s.q.dtype), "bf16 or f16"}};
     },
     // head dims
     [](const Spec &s, StringRef) -> Answer { return headDim(s.q, "q and k"); },
     [](const Spec &s, StringRef) -> Answer {
-      return s.v.headDim == s.q.headDim ? std::nullopt : headDim(s.v, "v");
+      return s.v.headDim == s.q.headDim ? Answer() : headDim(s.v, "v");
     },
     // rows
     [](const Spec &s, StringRef) -> Answer {
       for (const Tensor *t : {&s.q, &s.k})
         if (t->rows.kind != Rows::Kind::Jagged)
-          return Refusal{t->rows.range, t->rows.kind == Rows::Kind::Dense ? "rows by batch and length" : "shared rows",
-                         "'jagged OFFSETS' (for equal lengths, offsets that grow by the length)"};
-      return std::nullopt;
+          return {Refusal{t->rows.range, t->rows.kind == Rows::Kind::Dense ? "rows by batch and length" : "shared rows",
+                         "'jagged OFFSETS' (for equal lengths, offsets that grow by the length)"}};
+      return {};
     },
     [](const Spec &s, StringRef) -> Answer {
       if (s.q.rows.kind != Rows::Kind::Jagged || s.k.rows.kind != Rows::Kind::Jagged || s.q.rows.sameAs(s.k.rows))
-        return std::nullopt;
-      return Refusal{s.k.rows.range, "keys with other offsets than the queries",
-                     "self attention: 'jagged " + s.q.rows.name + "' for q, k and v"};
+        return {};
+      return {Refusal{s.k.rows.range, "keys with other offsets than the queries",
+                     "self attention: 'jagged " + s.q.rows.name + "' for q, k and v"}};
     },
     // heads
     [](const Spec &s, StringRef) -> Answer {
       if (s.q.heads)
-        return std::nullopt;
-      return Refusal{s.q.headsRange, "a number of heads that is known only at launch", "a number, as in '4 heads'"};
+        return {};
+      return {Refusal{s.q.headsRange, "a number of heads that is known only at launch", "a number, as in '4 heads'"}};
     },
     [](const Spec &s, StringRef) -> Answer {
       if (s.q.heads == s.k.heads)
-        return std::nullopt;
-      return Refusal{s.k.headsRange, "fewer heads of k and v than of q",
-                     std::to_string(s.q.heads.value_or(1)) + " heads for all three"};
+        return {};
+      return {Refusal{s.k.headsRange, "fewer heads of k and v than of q",
+                     std::to_string(s.q.heads.value_or(1)) + " heads for all three"}};
     },
     // origin
     [](const Spec &s, StringRef) -> Answer {
       for (const Tensor *t : {&s.q, &s.k, &s.v})
         if (t->rotary)
-          return Refusal{t->rotary->range, "tensors behind a rotary embedding",
+          return {Refusal{t->rotary->range, "tensors behind a rotary embedding",
                          t->rotary->onLoad ? "rotated tensors: leave '= rotary(...)' out and rotate before"
                                            : "the forward without '= rotary(...)': of tensors that are rotated "
-                                             "already it is the same"};
-      return std::nullopt;
+                                             "already it is the same"}};
+      return {};
     },
     // pattern
     [](const Spec &s, StringRef) -> Answer {
@@ -110,39 +121,50 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       const NamedPattern &p = s.pattern.pattern;
       bool named = s.pattern.kind == Expr::Kind::Pattern && p.kind == NamedPattern::Kind::BlockDiagonal;
       if (named && llvm::is_contained(sizes, p.size))
-        return std::nullopt;
+        return {};
       if (named)
-        return Refusal{s.patternRange, "blocks of " + std::to_string(p.size), "block_diagonal(N) with N of " +
-                                                                                  among(sizes, p.size)};
-      return Refusal{orName(s.patternRange, s), s.patternRange.begin.line ? "this pattern" : "the pattern 'full'",
-                     "block_diagonal(N) with N of 16, 32, 64 or 128"};
+        return {Refusal{s.patternRange, "blocks of " + std::to_string(p.size), "block_diagonal(N) with N of " +
+                                                                                  among(sizes, p.size)}};
+      return {Refusal{orName(s.patternRange, s), s.patternRange.begin.line ? "this pattern" : "the pattern 'full'",
+                     "block_diagonal(N) with N of 16, 32, 64 or 128"}};
     },
     // score and weight
     [](const Spec &s, StringRef) -> Answer {
       auto factor = scoreFactor(s);
-      if (!factor)
-        return Refusal{orName(s.scoreRange, s), "this score", "s * scale, with any positive scale"};
+      if (!factor || !std::isfinite(float(*factor)))
+        return {Refusal{orName(s.scoreRange, s), "this score", "s * scale, with any positive scale"}};
       if (*factor > 0)
-        return std::nullopt;
+        return {};
       Range range = s.scaleRange.begin.line ? s.scaleRange : s.scoreRange;
-      return Refusal{orName(range, s), "a score that shrinks as the dot product grows", "a positive scale"};
+      return {Refusal{orName(range, s), "a score that shrinks as the dot product grows", "a positive scale"}};
     },
     [](const Spec &s, StringRef) -> Answer {
       if (!s.weight)
-        return std::nullopt;
-      return Refusal{s.weightRange, "a weight other than softmax", "softmax, the default"};
+        return {};
+      return {Refusal{s.weightRange, "a weight other than softmax", "softmax, the default"}};
     },
     // epilogue
     [](const Spec &s, StringRef) -> Answer {
       if (!s.epilogue)
-        return std::nullopt;
-      return Refusal{s.epilogueRange, "an epilogue", "o alone, and the epilogue in a kernel behind it"};
+        return {};
+      return {Refusal{s.epilogueRange, "an epilogue", "o alone, and the epilogue in a kernel behind it"}};
+    },
+    // schedule
+    [](const Spec &s, StringRef target) -> Answer {
+      Answer all;
+      for (const ScheduleOverrides &schedule : s.schedules)
+        for (const auto &[key, setting] : schedule.settings)
+          if (schedule.target == target && !isScheduled(key, setting, target))
+            all.push_back({setting.range, "this setting of '" + key + "'",
+                           target == "sm_100a" ? "roles, tile_m (64 or 128), stages (1 to 8), ctas_per_sm and p"
+                                               : "roles, tile_m (64 or 128), stages (1 to 8) and ctas_per_sm"});
+      return all;
     },
     // emit
     [](const Spec &s, StringRef) -> Answer {
       if (!s.emit.backward)
-        return std::nullopt;
-      return Refusal{s.emit.backwardRange, "a backward", "emit : forward(lse)", /*backward=*/true};
+        return {};
+      return {Refusal{s.emit.backwardRange, "a backward", "emit : forward(lse)", /*backward=*/true}};
     },
 };
 
@@ -151,8 +173,8 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
 std::vector<Refusal> refusals(const Spec &spec, StringRef target) {
   std::vector<Refusal> list;
   for (const auto &row : table)
-    if (Answer answer = row(spec, target))
-      list.push_back(*answer);
+    for (Refusal &refusal : row(spec, target))
+      list.push_back(std::move(refusal));
   return list;
 }
 

@@ -163,7 +163,7 @@ private:
     spec.scaleRange = e.range;
     auto scale = expressions.number(e, Scope::Scale);
     auto value = scale ? constantValue(*scale) : std::nullopt;
-    if (value && !std::isfinite(*value))
+    if (value && !std::isfinite(float(*value))) // kernels scale in f32
       diagnostics.error(e.range, "expected a finite scale, '" + format(e) + "' is " + (std::isnan(*value) ? "no number" : "infinite"));
     spec.scale = value.value_or(spec.scale);
   }
