@@ -1,6 +1,7 @@
 // codegen/Compiler.cpp - one attention, from `attn` to PTX, manifest and header, phase by phase.
 #include "codegen/Compiler.h"
 #include "codegen/kernel/Emitter.h"
+#include "dialect/Attn/Attn.h"
 #include "codegen/sm100a/Lowering.h"
 #include "codegen/sm90a/Lowering.h"
 #include "mlir/IR/Diagnostics.h"
@@ -27,7 +28,7 @@ std::optional<Phase> fovea::parsePhase(llvm::StringRef name) {
 }
 
 void fovea::registerCompilerDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+  registry.insert<attn::AttnDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
                   math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect, tile::TileDialect>();
 }
 
@@ -184,4 +185,31 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   result.manifest.ptxSha256 = sha256(result.ptx);
   watch.lap(Phase::Ptx);
   return result;
+}
+
+llvm::Expected<CompiledSpec> fovea::compile(ModuleOp module, const CompileOptions &options) {
+  if (options.until == Phase::Attn) {
+    CompiledSpec result;
+    result.text = printed(module);
+    return result;
+  }
+  attn::SpecOp spec;
+  for (attn::SpecOp op : module.getOps<attn::SpecOp>())
+    if (!op.getGradientOf())
+      spec = op;
+  if (!spec)
+    return llvm::createStringError("expected an attn.spec in the module");
+  const Target *target = findTarget(options.target);
+  if (!target)
+    return llvm::createStringError("unknown target '" + options.target + "': known are " + targetNames());
+  auto problem = readProblem(spec);
+  if (!problem)
+    return problem.takeError();
+  DictionaryAttr perTarget;
+  if (spec.getSchedule())
+    perTarget = dyn_cast_or_null<DictionaryAttr>(spec.getSchedule()->get(options.target));
+  auto overrides = ScheduleOverrides::fromAttr(perTarget, *target);
+  if (!overrides)
+    return overrides.takeError();
+  return compileProblem(*module.getContext(), *problem, *overrides, options);
 }

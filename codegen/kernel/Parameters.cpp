@@ -54,9 +54,10 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
       add("head_stride:" + name, p);
     }
   }
+  std::string table = kernel->getAttrOfType<mlir::StringAttr>("offsets").getValue().str();
   ParamSpec offsets;
   offsets.kind = ParamSpec::Kind::Pointer;
-  offsets.tensor = "offsets";
+  offsets.tensor = table;
   add("offsets", offsets);
   auto scalar = [&](const char *name, Expr value) {
     ParamSpec p;
@@ -65,7 +66,7 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
     add(name, p);
   };
   // log2 of the size of an offset: 2 for i32, 3 for i64.
-  scalar("offset_shift", floorDiv(Expr("offsets.itemsize"), Expr(4)) + Expr(1));
+  scalar("offset_shift", floorDiv(Expr(table + ".itemsize"), Expr(4)) + Expr(1));
   scalar("batch", Expr("batch"));
   scalar("total", Expr(rows));
   scalar("heads", Expr(heads));

@@ -118,7 +118,7 @@ LogicalResult TakeOp::verify() {
   ChannelOp channel = channelOf(*this);
   if (!channel)
     return emitOpError("expected a channel of this kernel, found '") << getChannel() << "'";
-  if (getStation() < 0 || getStation() >= int64_t(channel.getStations().size()))
+  if (getStation() >= channel.getStations().size())
     return emitOpError("station ") << getStation() << " does not exist: channel '" << getChannel()
                                    << "' has " << channel.getStations().size();
   StringRef station = cast<StringAttr>(channel.getStations()[getStation()]).getValue();

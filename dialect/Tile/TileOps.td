@@ -23,6 +23,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, N
     `schedule` holds every decision (see Schedule.h); later passes obey it and decide nothing. Bodies of roles and
     groups receive the work item: `(row, rows, head)`, i32: first row of the tile in the tensor, number of valid
     rows (1 … tile rows), head. All roles walk the same items.
+    Attributes that passes add: `offsets` (the table that cuts rows into sequences), `smem_bytes`, `tmem_columns`,
+    `tmem_slot` (byte offset of the word that tcgen05.alloc writes).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target, DictionaryAttr:$schedule);
   let regions = (region SizedRegion<1>:$body);

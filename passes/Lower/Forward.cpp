@@ -3,7 +3,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Lower/NetworkBuilder.h"
 #include "passes/Lower/Networks.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace fovea;
@@ -16,7 +15,7 @@ llvm::ArrayRef<const char *> fovea::forwardRoles() {
 
 KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &s, const Target &target,
                              Location loc) {
-  NetworkBuilder n(module, p.name + "_forward", s, target, loc);
+  NetworkBuilder n(module, p.name + "_forward", p.offsets, s, target, loc);
   Type f32 = n.b.getF32Type();
   const int64_t rows = s.tileRows;
   const Space accumulator = target.tcgen05 ? Space::Tmem : Space::Registers;
@@ -60,13 +59,8 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
     Value slot = n.take("S", 1, Unit::Threads);
     Value scores = n.read(slot);
     n.pass(slot);
-    // exp2(s c - m c) with c = scale log2(e): one fma and one ex2 per score. The maximum of s is the maximum
-    // of s c only for c > 0, so a negative scale flips the scores first.
-    double c = p.scale * 1.4426950408889634;
-    if (c < 0) {
-      scores = arith::NegFOp::create(n.b, loc, scores);
-      c = -c;
-    }
+    // exp2(s c - m c) with c = scale log2(e): one fma and one ex2 per score (c > 0, so that max commutes with it).
+    const double c = p.scale * 1.4426950408889634;
     scores = MaskTailOp::create(n.b, loc, scores.getType(), scores, item.rows, p.block);
     Value max = n.reduce(Reduction::Max, scores);
     Value shift = arith::MulFOp::create(n.b, loc, max, n.splat(-c, max.getType()));

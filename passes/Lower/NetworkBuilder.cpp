@@ -6,11 +6,12 @@ using namespace mlir;
 using namespace fovea;
 using namespace fovea::tile;
 
-NetworkBuilder::NetworkBuilder(ModuleOp module, StringRef name, const Schedule &schedule, const Target &target,
-                               Location loc)
+NetworkBuilder::NetworkBuilder(ModuleOp module, StringRef name, StringRef offsets, const Schedule &schedule,
+                               const Target &target, Location loc)
     : b(module.getContext()), schedule(schedule), target(target), loc(loc) {
   b.setInsertionPointToEnd(module.getBody());
   kernel = KernelOp::create(b, loc, name, target.name, schedule.toAttr(b.getContext()));
+  kernel->setAttr("offsets", b.getStringAttr(offsets));
   b.createBlock(&kernel.getBody());
 }
 

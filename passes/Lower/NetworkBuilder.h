@@ -17,7 +17,7 @@ struct Item {
 /// Builds one tile.kernel. Channels take depth and alias from the schedule; a network states only structure.
 class NetworkBuilder {
 public:
-  NetworkBuilder(mlir::ModuleOp module, llvm::StringRef name, const tile::Schedule &schedule,
+  NetworkBuilder(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef offsets, const tile::Schedule &schedule,
                  const Target &target, mlir::Location loc);
 
   void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols);

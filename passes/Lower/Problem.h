@@ -1,7 +1,9 @@
 // passes/Lower/Problem.h - what the lowering needs to know of one attention, read off `attn`.
 #pragma once
 
+#include "dialect/Attn/Attn.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/Error.h"
 #include <string>
 
 namespace fovea {
@@ -11,12 +13,15 @@ struct Problem {
   std::string name;              ///< of the spec; kernels are called <name>_forward, …
   std::string q = "q", k = "k", v = "v", o = "o", offsets = "offsets";
   mlir::Type element;            ///< bf16 or f16
-  int64_t heads = 1;
+  int64_t heads = 1;             ///< 0: known at launch
   int64_t headDim = 0;           ///< D of q and k
   int64_t valueDim = 0;          ///< D of v and o
   int64_t block = 0;             ///< N of block_diagonal(N)
   double scale = 0;              ///< applied to q.k
   bool lse = false;              ///< natural-log row statistic is an output
 };
+
+/// The problem of a spec; an error that says what was expected when it has no lowering.
+llvm::Expected<Problem> readProblem(attn::SpecOp spec);
 
 } // namespace fovea
