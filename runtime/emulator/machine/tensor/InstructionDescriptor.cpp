@@ -148,6 +148,7 @@ InstructionDescriptor decodeInstruction(const MmaForm &form, uint32_t bits) {
   };
   if (field(bits, 2, 1) != unsigned(form.sparse))
     refuse(form.kind, bits, form.sparse ? "bit 2 (sparse) is 0 in a .sp instruction" : "bit 2 (sparse) is 1 in a dense instruction");
+  d.sparse = form.sparse;
   d.k = denseK(form.kind) * (form.sparse ? 2 : 1);
   d.a = elementOf(form.kind, field(bits, 7, 3), bits, "A");
   d.b = elementOf(form.kind, field(bits, 10, fp4 ? 2 : 3), bits, "B");

@@ -32,10 +32,14 @@ struct InstructionDescriptor {
   bool negateA = false, negateB = false;
   bool saturate = false;
   unsigned sparsitySelector = 0;
+  bool sparse = false;
   unsigned maxShift = 0; ///< .ws: 0, 8, 16, 32
   unsigned sfaId = 0, sfbId = 0;
   Format scaleFormat = Format::UE8M0;
 };
+
+/// K elements of A that memory holds: half of k under .sp.
+inline unsigned storedK(const InstructionDescriptor &d) { return d.sparse ? d.k / 2 : d.k; }
 
 /// Decodes and checks every field against the kind's tables; throws Fault.
 InstructionDescriptor decodeInstruction(const MmaForm &form, uint32_t bits);

@@ -21,7 +21,7 @@ MmaPlace placeOfD(const MmaForm &form, unsigned m, unsigned n, unsigned row, uns
 }
 
 MmaAddresses addressesOf(const MmaForm &form, const MmaOperands &operands, const MmaLayout &layout) {
-  MmaAddresses at{tmemLane(operands.d), tmemColumn(operands.d), 0, 0, 0, 0};
+  MmaAddresses at{tmemLane(operands.d), tmemColumn(operands.d), 0, 0, 0, 0, tmemColumn(operands.sparseMeta)};
   if (at.dLane && !(layout.half && at.dLane == 16))
     throw Fault("tcgen05.mma: D starts at lane " + std::to_string(at.dLane) + ", expected " + (layout.half ? "0 or 16" : "0") +
                 " in this data-path layout");
@@ -32,6 +32,9 @@ MmaAddresses addressesOf(const MmaForm &form, const MmaOperands &operands, const
       throw Fault("tcgen05.mma: A starts at lane " + std::to_string(at.aLane) + " and D at lane " + std::to_string(at.dLane) +
                   "; both must be the same");
   }
+  if (form.sparse && tmemLane(operands.sparseMeta) != at.dLane)
+    throw Fault("tcgen05.mma.sp: metadata starts at lane " + std::to_string(tmemLane(operands.sparseMeta)) + " and D at lane " +
+                std::to_string(at.dLane) + "; both must be the same");
   if (form.scalesPerRow) {
     // Libraries keep a byte number in bits 31:30 of a scale address; the hardware takes it from the instruction descriptor.
     for (uint32_t address : {operands.sfa, operands.sfb})
@@ -55,7 +58,7 @@ Packing tensorPacking(const MmaForm &form, MmaElement element) {
 }
 
 SharedOperand sharedA(const MmaForm &form, const InstructionDescriptor &i, uint64_t descriptor, const MmaLayout &layout) {
-  SharedOperand o{decodeTcgen05Descriptor(descriptor), i.a, sharedPacking(form, i.a), i.aMajor, layout.rows, i.k};
+  SharedOperand o{decodeTcgen05Descriptor(descriptor), i.a, sharedPacking(form, i.a), i.aMajor, layout.rows, storedK(i)};
   checkOperand(o.descriptor, o.major, elementBits(i.a));
   return o;
 }

@@ -20,7 +20,7 @@ MmaLayout layoutOf(const MmaForm &form, unsigned m);
 
 /// The checked addresses of an instruction. Throws Fault on a lane or scale address that the layout does not allow.
 struct MmaAddresses {
-  uint32_t dLane, dColumn, aLane, aColumn, sfaColumn, sfbColumn;
+  uint32_t dLane, dColumn, aLane, aColumn, sfaColumn, sfbColumn, metaColumn;
 };
 MmaAddresses addressesOf(const MmaForm &form, const MmaOperands &operands, const MmaLayout &layout);
 

@@ -1,7 +1,8 @@
-// runtime/emulator/machine/tensor/Tcgen05Mma.cpp - tcgen05.mma: all dense kinds, one CTA or a pair
+// runtime/emulator/machine/tensor/Tcgen05Mma.cpp - tcgen05.mma: all kinds, one CTA or a pair
 #include "runtime/emulator/machine/tensor/Tcgen05Mma.h"
 #include "runtime/emulator/machine/tensor/DotKernel.h"
 #include "runtime/emulator/machine/tensor/MmaLayout.h"
+#include "runtime/emulator/machine/tensor/SparseExpand.h"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -20,8 +21,8 @@ struct Plan {
   Plan(const MmaForm &form, const MmaOperands &operands)
       : i(decodeInstruction(form, operands.idesc)), layout(layoutOf(form, i.m)), at(addressesOf(form, operands, layout)),
         ctas(form.pair ? 2 : 1), runWidth(i.n / layout.runs) {
-    if (form.sparse)
-      throw Fault("tcgen05.mma.sp is not modelled");
+    if (form.sparse && (form.scalesPerRow || layout.rows != 128))
+      throw Fault("tcgen05.mma.sp with block scales, or with fewer than 128 rows in a CTA, is not modelled");
     if (operands.scaleInputD && form.kind != MmaKind::F16 && form.kind != MmaKind::TF32)
       throw Fault("tcgen05.mma: scale-input-d needs kind::f16 or kind::tf32");
     if (operands.scaleInputD > 15)
@@ -33,7 +34,7 @@ struct Plan {
 
 /// Buffers of one host thread, reused from instruction to instruction.
 struct Scratch {
-  std::vector<float> a, b, c, part, scales;
+  std::vector<float> a, b, c, part, scales, stored;
   std::vector<double> total;
 };
 Scratch &scratch() {
@@ -52,8 +53,8 @@ void gatherTmemA(const MmaForm &form, const Plan &p, Tmem &tmem, unsigned run, f
     tmem.noteRead(lane, p.at.aColumn, 8);
     uint8_t bytes[32];
     std::memcpy(bytes, tmem.row(lane) + p.at.aColumn, 32);
-    for (unsigned unit = 0; unit * per < p.i.k; ++unit)
-      decodeUnit(p.i.a, packing, bytes + 16 * unit, out + row * p.i.k + unit * per);
+    for (unsigned unit = 0, k = storedK(p.i); unit * per < k; ++unit)
+      decodeUnit(p.i.a, packing, bytes + 16 * unit, out + row * k + unit * per);
   }
 }
 
@@ -172,10 +173,14 @@ void executeCta(const MmaForm &form, const MmaOperands &operands, const Plan &p,
   bool productPerRun = (form.aInTmem && p.layout.aPerRun) || form.scalesPerRow;
   for (unsigned run = 0; run != p.layout.runs; ++run) {
     if (run == 0 || productPerRun) {
+      std::vector<float> &a = form.sparse ? s.stored : s.a;
+      a.resize(size_t(p.layout.rows) * storedK(p.i));
       if (form.aInTmem)
-        gatherTmemA(form, p, tmem, p.layout.aPerRun ? run : 0, s.a.data());
+        gatherTmemA(form, p, tmem, p.layout.aPerRun ? run : 0, a.data());
       else if (run == 0)
-        gather(own.smem, sharedA(form, p.i, operands.a, p.layout), s.a.data(), p.i.k, 1);
+        gather(own.smem, sharedA(form, p.i, operands.a, p.layout), a.data(), storedK(p.i), 1);
+      if (form.sparse)
+        expandSparse(p.i, tmem, p.at.metaColumn, p.layout.rows, a.data(), s.a.data());
       if (form.scalesPerRow)
         scaledProduct(form, p, tmem, s.a.data(), b, run, s.c.data());
       else
@@ -220,6 +225,8 @@ void touched(const MmaForm &form, const MmaOperands &operands, const TouchedFn &
           tensor(false, cta, p.at.aLane + lane, p.at.aColumn, 8);
         if (form.scalesPerRow)
           tensor(false, cta, lane, p.at.sfaColumn + row / 32, 1);
+        if (form.sparse)
+          tensor(false, cta, lane, p.at.metaColumn + p.i.sparsitySelector, elementBits(p.i.a) <= 8 ? 2 : 1);
         unsigned target = p.at.dLane + lane;
         if (operands.disabledLanes[4 * cta + target / 32] >> target % 32 & 1)
           continue;

@@ -418,6 +418,71 @@ TEST(Tcgen05Mma, ZeroColumnMask) {
   EXPECT_NE(c.tmem[0].row(0)[0], 0u);
 }
 
+TEST(Tcgen05Mma, SparseAIsSpreadByItsMetadata) {
+  struct {
+    MmaKind kind;
+    MmaElement element;
+    unsigned k, selector;
+  } const cases[] = {{MmaKind::F16, MmaElement::BF16, 32, 0},
+                     {MmaKind::F16, MmaElement::F16, 32, 1},
+                     {MmaKind::F8F6F4, MmaElement::E4M3, 64, 0},
+                     {MmaKind::TF32, MmaElement::TF32, 16, 1}};
+  for (const auto &t : cases) {
+    Case c;
+    c.form.kind = t.kind;
+    c.form.sparse = true;
+    c.a = c.b = t.element;
+    c.n = 32;
+    c.extraBits = 1 << 2 | t.selector;
+    c.build();
+    Matrix a(t.element, 128, t.k / 2, c.rng), b(t.element, 32, t.k, c.rng);
+    c.operands.a = tcgen05Bit | writeKMajor(c.shared[0], 1024, 128, a, false);
+    c.operands.b = tcgen05Bit | writeKMajor(c.shared[0], 65536, 128, b, false);
+    c.operands.d = 256;
+    c.operands.sparseMeta = 8;
+    c.operands.accumulate = false;
+    // Positions of the kept elements, and their 2-bit entries: bits of row m in stored order.
+    std::vector<double> full(128 * t.k);
+    for (unsigned m = 0; m != 128; ++m)
+      for (unsigned g = 0; g != (t.element == MmaElement::TF32 ? t.k / 2 : t.k / 4); ++g) {
+        unsigned e0, e1;
+        if (t.element == MmaElement::TF32) {
+          e0 = c.rng() % 2 * 2, e1 = e0 + 1;
+          full[m * t.k + 2 * g + e0 / 2] = a.value(m, g);
+        } else {
+          e0 = c.rng() % 3, e1 = e0 + 1 + c.rng() % (3 - e0);
+          full[m * t.k + 4 * g + e0] = a.value(m, 2 * g);
+          full[m * t.k + 4 * g + e1] = a.value(m, 2 * g + 1);
+        }
+        for (unsigned half = 0; half != 2; ++half) {
+          unsigned k = 2 * g + half, value = half ? e1 : e0, lane, column, bit;
+          if (bitsOf(t.element) == 8) {
+            lane = m, column = 8 + k / 16, bit = k % 16 * 2;
+          } else { // 16 rows share 16 lanes: entries 0-7 in lanes 0-7, 8-15 in lanes 8-15; rows 8-15 in the upper halves
+            lane = m / 16 * 16 + (k >= 8 ? 8 : 0) + m % 8;
+            column = 8 + t.selector;
+            bit = (m % 16 >= 8 ? 16 : 0) + k % 8 * 2;
+          }
+          uint32_t &cell = c.tmem[0].row(lane)[column];
+          cell = (cell & ~(3u << bit)) | value << bit;
+          c.tmem[0].markWritten(lane, column, 1);
+        }
+      }
+    MmaCta pair[2] = {{&c.tmem[0], {c.shared[0].data(), 1 << 17}}, {}};
+    execute(c.form, c.operands, pair);
+    EXPECT_FALSE(c.tmem[0].takeUninitialised());
+    for (unsigned m = 0; m != 128; ++m)
+      for (unsigned j = 0; j != 32; ++j) {
+        double sum = 0;
+        for (unsigned x = 0; x != t.k; ++x)
+          sum += full[m * t.k + x] * b.value(j, x);
+        ASSERT_NEAR(bitsToFloat(c.tmem[0].row(m)[256 + j]), sum, 2e-4) << m << "," << j;
+      }
+    c.tmem[0].row(0)[8 + t.selector] = 0; // entries 0, 0
+    EXPECT_THROW(execute(c.form, c.operands, pair), Fault);
+  }
+}
+
 TEST(Tcgen05Mma, UnwrittenOperandsAreNoticed) {
   Case c;
   c.build();
@@ -455,7 +520,8 @@ TEST(Tcgen05Mma, BadOperandsFault) {
   faults([](MmaForm &f, MmaOperands &o) { f.aInTmem = true, o.a = tmemAddress(32, 256); });
   faults([](MmaForm &f, MmaOperands &o) { f.aInTmem = true, o.a = 510; });
   faults([](MmaForm &f, MmaOperands &o) { f.kind = MmaKind::TF32, o.idesc = 0x08218910; }); // MN-major tf32 in 128B mode
-  faults([](MmaForm &f, MmaOperands &o) { f.sparse = true, o.idesc |= 4; });
+  faults([](MmaForm &f, MmaOperands &o) { f.sparse = true, o.idesc |= 4, o.sparseMeta = 511; });
+  faults([](MmaForm &f, MmaOperands &o) { f.sparse = true, o.idesc |= 4, o.sparseMeta = tmemAddress(16, 0); });
 }
 
 TEST(Tcgen05Mma, TouchedNamesOperandsAndResult) {

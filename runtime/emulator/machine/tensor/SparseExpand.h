@@ -1,0 +1,17 @@
+// runtime/emulator/machine/tensor/SparseExpand.h - structured sparse A of tcgen05.mma.sp
+#pragma once
+#include "runtime/emulator/machine/tensor/InstructionDescriptor.h"
+#include "runtime/emulator/machine/tensor/Tmem.h"
+
+namespace fovea::emulator {
+
+/// Spreads rows x k/2 stored elements to rows x k by the metadata in tensor memory (PTX ISA, "Sparse Matrices", M = 128 or 256).
+/// Every group of 4 elements (tf32: 2) keeps two (one), named by two 2-bit entries e0 < e1, 16 entries a column:
+///   8-bit kinds  row m in lane m, entries in order, two columns from metaColumn on
+///   f16, tf32    entry k of row m (k < 16) in column metaColumn + selector, lane m/16*16 + k/8*8 + m%8, bits
+///                2*(8*(m/8%2) + k%8)
+/// The 16-bit placement is what another compiler's code generator produces; the ISA shows it as a figure only. For tf32 it is
+/// taken over and not confirmed. Throws Fault when a group's entries are not ascending.
+void expandSparse(const InstructionDescriptor &d, Tmem &tmem, uint32_t metaColumn, unsigned rows, const float *stored, float *out);
+
+} // namespace fovea::emulator
