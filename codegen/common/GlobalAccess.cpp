@@ -7,12 +7,6 @@ using namespace mlir;
 
 namespace fovea::codegen {
 
-static unsigned byteSize(Type type) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.getNumElements() * byteSize(vector.getElementType());
-  return type.getIntOrFloatBitWidth() / 8;
-}
-
 Value globalElement(OpBuilder &b, Location loc, Value base, Type type, Value index) {
   return LLVM::GEPOp::create(b, loc, base.getType(), type, base, ArrayRef<LLVM::GEPArg>{index});
 }

@@ -12,12 +12,6 @@ using layout::MatrixAddress;
 using layout::MatrixOrder;
 using layout::SmemTile;
 
-static unsigned byteSize(Type type) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.getNumElements() * byteSize(vector.getElementType());
-  return type.getIntOrFloatBitWidth() / 8;
-}
-
 Value loadShared(OpBuilder &b, Location loc, Type type, Value address, bool isVolatile) {
   return LLVM::LoadOp::create(b, loc, type, sharedPointer(b, loc, address), byteSize(type),
                               isVolatile);
@@ -93,9 +87,7 @@ Value matrixLaneOffset(OpBuilder &b, Location loc, const SmemTile &tile, MatrixO
   return swizzled(b, loc, tile, offset);
 }
 
-Value matrixShiftCols(OpBuilder &b, Location loc, const SmemTile &tile, Value laneOffset,
-                      Value colShift) {
-  (void)tile;
+Value matrixShiftCols(OpBuilder &b, Location loc, Value laneOffset, Value colShift) {
   return LLVM::XOrOp::create(b, loc, laneOffset, shl(b, loc, colShift, 1));
 }
 

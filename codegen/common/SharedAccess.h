@@ -29,8 +29,7 @@ Value matrixLaneOffset(OpBuilder &b, Location loc, const layout::SmemTile &tile,
                        layout::MatrixOrder order, Value lane, Value rowShift = {});
 /// Thread part with columns shifted by the runtime value `colShift` (i32, multiple of 16, below
 /// tile.panelCols()).
-Value matrixShiftCols(OpBuilder &b, Location loc, const layout::SmemTile &tile, Value laneOffset,
-                      Value colShift);
+Value matrixShiftCols(OpBuilder &b, Location loc, Value laneOffset, Value colShift);
 /// Address (i32) for the 16 x 16 block at (row0, col0) of the tile at `base`; base aligned to
 /// tile.alignment().
 Value matrixAddress(OpBuilder &b, Location loc, const layout::SmemTile &tile, Value base,

@@ -54,6 +54,12 @@ Value tensorAddress(OpBuilder &b, Location loc, Value address) {
   return toAddress(b, loc, address);
 }
 
+unsigned byteSize(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * byteSize(vector.getElementType());
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
 Value packVector(OpBuilder &b, Location loc, ValueRange elements) {
   Type type = VectorType::get({static_cast<int64_t>(elements.size())}, elements[0].getType());
   Value vector = LLVM::PoisonOp::create(b, loc, type);

@@ -48,6 +48,9 @@ Value sharedAddress(OpBuilder &b, Location loc, Value address);
 Value tensorPointer(OpBuilder &b, Location loc, Value address);
 Value tensorAddress(OpBuilder &b, Location loc, Value address);
 
+/// Bytes of an integer, a float or a vector of them.
+unsigned byteSize(Type type);
+
 /// Packs values of one type into a vector, and takes a vector apart.
 Value packVector(OpBuilder &b, Location loc, ValueRange elements);
 SmallVector<Value> unpackVector(OpBuilder &b, Location loc, Value vector);

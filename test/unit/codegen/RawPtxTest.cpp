@@ -20,6 +20,17 @@ TEST_F(RawPtxTest, RowsFollowTheEnumAndSayWhy) {
   }
 }
 
+// A row that stores, waits or arrives names memory as clobbered, so that no access moves across it.
+TEST_F(RawPtxTest, RowsThatTouchMemorySaySo) {
+  for (const RawPtxRow &row : rawPtxTable()) {
+    llvm::StringRef ptx = row.ptx, constraints = row.constraints;
+    bool load = ptx.contains("ld.global.nc"); // of constant data, so free to move
+    bool memory = ptx.contains("[$") || ptx.contains("bar.");
+    if (!constraints.empty() && memory && !load)
+      EXPECT_TRUE(constraints.ends_with("~{memory}")) << row.name;
+  }
+}
+
 // One kernel with every row that has constraints; operands are arguments of the types the
 // constraints ask for.
 TEST_F(RawPtxTest, CompleteRowsAssemble) {

@@ -80,6 +80,23 @@ TEST_F(SharedAccessTest, MatrixAddressesAgreeWithTheTile) {
   }
 }
 
+// The transposed store: warps lie side by side in the columns of the tile.
+TEST_F(SharedAccessTest, ShiftedColumnsAgreeWithTheTile) {
+  begin({}, {32});
+  for (uint32_t cols : {32u, 64u, 128u}) {
+    layout::SmemTile tile(64, cols, 2);
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      for (uint32_t shift = 0; shift < tile.panelCols(); shift += 16) {
+        Value laneOffset =
+            matrixLaneOffset(b, loc, tile, layout::MatrixOrder::ColsFirst, constI32(b, loc, lane));
+        laneOffset = matrixShiftCols(b, loc, laneOffset, constI32(b, loc, shift));
+        Value address = matrixAddress(b, loc, tile, constI32(b, loc, 0), laneOffset, 16, 0);
+        layout::Element e = layout::matrixRow(layout::MatrixOrder::ColsFirst, lane);
+        ASSERT_EQ(evaluate(address), tile.offset(16 + e.row, shift + e.col)) << cols;
+      }
+  }
+}
+
 TEST_F(SharedAccessTest, TileOffsetsAgreeWithTheTile) {
   begin({}, {32});
   for (uint32_t cols : {32u, 64u, 96u, 192u}) {
