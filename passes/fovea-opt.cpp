@@ -1,5 +1,6 @@
 // passes/fovea-opt.cpp - the tool that runs any pass on IR text; its options are those of mlir-opt
 #include "dialect/Attn/Attn.h"
+#include "passes/Attn/Passes.h"
 
 #include <mlir/Tools/mlir-opt/MlirOptMain.h>
 #include <mlir/Transforms/Passes.h>
@@ -11,5 +12,6 @@ int main(int argc, char **argv) {
                   mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect>();
   registry.insert<fovea::attn::AttnDialect>();
   mlir::registerTransformsPasses();
+  fovea::registerAttnPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "the compiler's passes, one at a time\n", registry));
 }

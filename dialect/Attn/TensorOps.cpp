@@ -96,6 +96,9 @@ LogicalResult ScatterAddOp::verify() {
   if (!right)
     return emitOpError() << "expected at least one operand, and all pairs or all rows x heads x features of one shape, "
                          << "found " << getInputs().getTypes() << " (attn.scatter_add-C1)";
+  if (tensorType(getResult()).getAxes() != tensorType(getLike()).getAxes())
+    return emitOpError() << "expected the result to have the axes of " << getLike().getType() << ", found "
+                         << getResult().getType() << " (attn.scatter_add-C1)";
   if (failed(verifyExpression(*this, getBody(), scatterDomain(*this), getInputs().size(), Type(),
                               "attn.scatter_add-C2", "attn.scatter_add-C3", "attn.scatter_add-C4")))
     return failure();
@@ -137,6 +140,19 @@ LogicalResult PackOp::verify() {
   if (result.getAxes() != ArrayRef<AxisAttr>(expected))
     return emitOpError() << "expected the result to be the operands' rows x " << columns << ", found " << result
                          << " (attn.pack-C2)";
+  return success();
+}
+
+LogicalResult AddOp::verify() {
+  auto matches = [&](Type type) {
+    auto pairs = dyn_cast<PairsType>(type), result = dyn_cast<PairsType>(getResult().getType());
+    if (pairs || result)
+      return pairs && result && haveSameShape(pairs, result);
+    return cast<AttnTensorType>(type).getAxes() == tensorType(getResult()).getAxes();
+  };
+  if (!matches(getLhs().getType()) || !matches(getRhs().getType()))
+    return emitOpError() << "expected operands and result of one shape, found " << getLhs().getType() << ", "
+                         << getRhs().getType() << " and " << getResult().getType() << " (attn.add-C1)";
   return success();
 }
 

@@ -28,7 +28,7 @@ def Attn_RotaryOp : Attn_Op<"rotary", [Pure]> {
                        UnitAttr:$transpose);
   let results = (outs Attn_Tensor:$result);
   let assemblyFormat = [{
-    $x `,` $table $style (`applied` $applied^)? (`transpose` $transpose^)? attr-dict `:` functional-type(operands, results)
+    $x `,` $table `` $style (`applied` $applied^)? (`transpose` $transpose^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -88,24 +88,24 @@ def Attn_ScatterAddOp : Attn_Op<"scatter_add", [Pure, SingleBlock,
   let summary = "sums an expression into a table: the transpose of a look-up";
   let description = [{
     For each present pair (operands are pairs: region arguments as in `attn.map_pairs`) or element (operands are
-    tensors: as in `attn.map_elements`) adds a value to one entry of the result, which starts as 0. Sums run over the
-    sequences, too, unless the result has rows.
+    tensors: as in `attn.map_elements`) adds a value to one entry of the result, which starts as 0 and has the shape of
+    the table `like`. Sums run over the sequences, too, unless the result has rows of its own for each.
 
     ```mlir
-    %dslope = attn.scatter_add %ds : (!S) -> !attn.tensor<heads(8) x f32> {
+    %dslope = attn.scatter_add %ds like %slope : (!S, !attn.tensor<heads(8) x f32>) -> !attn.tensor<heads(8) x f32> {
     ^bb0(%x: f32, %i: i64, %j: i64, %h: i64, %b: i64, %n_queries: i64, %n_keys: i64):
       attn.contribute %x at [%h] : f32
     }
     ```
     Constraints: `attn.scatter_add-C1`: at least one operand; all are pairs or all are rows x heads x features, of one
-    shape. `attn.scatter_add-C2`: the block's arguments are as above. `attn.scatter_add-C3`: it ends in
+    shape; the result has the axes of `like`. `attn.scatter_add-C2`: the block's arguments are as above. `attn.scatter_add-C3`: it ends in
     `attn.contribute` with one index per axis of the result. `attn.scatter_add-C4`: it holds only arith and math ops
     and `attn.lookup`.
   }];
-  let arguments = (ins Variadic<AnyTypeOf<[Attn_Pairs, Attn_Tensor]>>:$inputs);
+  let arguments = (ins Variadic<AnyTypeOf<[Attn_Pairs, Attn_Tensor]>>:$inputs, Attn_Tensor:$like);
   let results = (outs Attn_Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result) $body";
+  let assemblyFormat = "$inputs `like` $like attr-dict `:` functional-type(operands, $result) $body";
   let hasVerifier = 1;
 }
 
@@ -134,6 +134,17 @@ def Attn_PackOp : Attn_Op<"pack", [Pure]> {
   let arguments = (ins Variadic<Attn_Tensor>:$inputs);
   let results = (outs Attn_Tensor:$result);
   let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
+def Attn_AddOp : Attn_Op<"add", [Pure, Commutative]> {
+  let summary = "the sum of two values of one shape: where two gradients meet";
+  let description = [{
+    - `attn.add-C1`: both operands and the result are pairs of the same rows and heads, or tensors of the same axes.
+  }];
+  let arguments = (ins AnyTypeOf<[Attn_Pairs, Attn_Tensor]>:$lhs, AnyTypeOf<[Attn_Pairs, Attn_Tensor]>:$rhs);
+  let results = (outs AnyTypeOf<[Attn_Pairs, Attn_Tensor]>:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
