@@ -5,7 +5,7 @@ import numpy as np
 BITS = {"bf16": np.uint16, "fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "fp8e4nv": np.uint8, "fp8e5": np.uint8,
         "i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32, "u32": np.uint32, "i64": np.int64}
 # Half a unit in the last place, relative: what one correct rounding may cost.
-HALF_ULP = {"bf16": 2.0**-9, "fp16": 2.0**-11, "fp32": 2.0**-24, "fp64": 2.0**-53, "fp8e4nv": 2.0**-4, "fp8e5": 2.0**-3}
+HALF_ULP = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp32": 2.0**-24, "fp64": 2.0**-53, "fp8e4nv": 2.0**-4, "fp8e5": 2.0**-3}
 
 
 def small_float(exponent_bits, mantissa_bits, bias, special):

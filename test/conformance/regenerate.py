@@ -82,7 +82,7 @@ def main():
         for record in (Path(staging) / chip).glob("*.json"):
             index[record.stem] = json.loads(record.read_text())
             shutil.copy(record.parent / f"{record.stem}.ptx.gz", target)
-        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(index[name], sort_keys=True)}" for name in sorted(index))
+        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(index[name])}" for name in sorted(index))
         index_file.write_text("{\n" + lines + "\n}\n")
         for stale in target.glob("*.ptx.gz"):
             if stale.name[:-7] not in index:
