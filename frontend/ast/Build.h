@@ -4,7 +4,7 @@
 #include "frontend/ast/AST.h"
 #include "frontend/ast/Diagnostics.h"
 
-#include "AttnParser.h"
+#include "frontend/grammar/generated/AttnParser.h"
 
 #include <optional>
 

@@ -4,7 +4,7 @@
 #include "frontend/ast/Build.h"
 #include "frontend/ast/SyntaxErrors.h"
 
-#include "AttnLexer.h"
+#include "frontend/grammar/generated/AttnLexer.h"
 
 #include "llvm/Support/ConvertUTF.h"
 
@@ -61,9 +61,7 @@ static bool checkTokens(const std::vector<antlr4::Token *> &tokens, Diagnostics 
   return true;
 }
 
-std::optional<Spec> parse(llvm::StringRef text, Diagnostics &diagnostics) {
-  if (!checkBytes(text, diagnostics))
-    return std::nullopt;
+static std::optional<Spec> parseText(llvm::StringRef text, Diagnostics &diagnostics) {
   antlr4::ANTLRInputStream input(text.str());
   grammar::AttnLexer lexer(&input);
   lexer.removeErrorListeners(); // every character is a token, UNKNOWN at least
@@ -76,6 +74,17 @@ std::optional<Spec> parse(llvm::StringRef text, Diagnostics &diagnostics) {
   parser.removeErrorListeners();
   parser.setErrorHandler(std::make_shared<SyntaxErrors>(diagnostics));
   return build(parser.file(), tokens, diagnostics);
+}
+
+std::optional<Spec> parse(llvm::StringRef text, Diagnostics &diagnostics) {
+  if (!checkBytes(text, diagnostics))
+    return std::nullopt;
+  try {
+    return parseText(text, diagnostics);
+  } catch (const std::exception &e) { // none is known to get here; nobody behind this line expects one
+    diagnostics.error({}, llvm::Twine("the parser failed: ") + e.what() + "; this is a bug of Fovea");
+    return std::nullopt;
+  }
 }
 
 } // namespace fovea::ast

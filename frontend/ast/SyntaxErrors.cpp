@@ -1,6 +1,8 @@
 // frontend/ast/SyntaxErrors.cpp - what a syntax error says, and where reading goes on
 #include "frontend/ast/SyntaxErrors.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using antlr4::Parser;
 using antlr4::Token;
 using fovea::grammar::AttnParser;

@@ -3,7 +3,7 @@
 
 #include "frontend/ast/Diagnostics.h"
 
-#include "AttnParser.h"
+#include "frontend/grammar/generated/AttnParser.h"
 
 namespace fovea::ast {
 

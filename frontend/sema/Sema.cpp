@@ -8,6 +8,7 @@
 #include "frontend/sema/Tensors.h"
 #include "frontend/sema/Words.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
