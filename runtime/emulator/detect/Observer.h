@@ -1,0 +1,73 @@
+// runtime/emulator/detect/Observer.h - what the machine tells the detectors.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace fovea::emulator {
+
+struct Warp;
+struct Cta;
+struct Cluster;
+struct Inst;
+struct AsyncOp;
+
+/// Who touches memory: PTX threads by ordinary instructions, the asynchronous proxy (TMA, bulk copies), or the tensor
+/// core (tcgen05.mma/cp, wgmma), which reads shared memory through the asynchronous proxy as well.
+enum class Proxy : uint8_t { Generic, Async, Tensor };
+enum class Access : uint8_t { Read, Write, Atomic };
+
+/// Fences and waits that order without moving data.
+enum class Fence : uint8_t {
+  Cta, Cluster, Gpu, Sys,                 ///< membar / fence.* by scope
+  MbarrierInit, ProxyAsync, ProxyAsyncShared, ProxyAsyncGlobal, ProxyTensormap, ProxyAlias,
+  TcgenBefore, TcgenAfter, TcgenWaitLoad, TcgenWaitStore, WgmmaFence
+};
+
+/// Hooks, called on the host thread that runs the cluster, so an implementation keeps its state per cluster (see
+/// Cluster::observerState). All defaults do nothing; `warp.group->pc` and `inst.line` say where. Throwing a Fault stops
+/// the launch with it as the report; Cluster::report records a finding and goes on.
+///
+/// `lanes` is a mask of the threads of `warp` that act; addresses are arrays over lanes. Shared addresses are
+/// (cta, window offset) pairs: the CTA that owns the bytes need not be the warp's own. An asynchronous operation is
+/// named by its AsyncOp from issue to end; its accesses come when it takes effect, which the policy decides.
+class Observer {
+public:
+  virtual ~Observer() = default;
+  virtual void clusterBegin(Cluster &) {}
+  virtual void clusterEnd(Cluster &) {}
+  virtual void warpExit(Warp &) {}
+
+  // Memory.
+  virtual void shared(Warp &, const Inst &, Access, Cta & /*owner*/, unsigned /*lane*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}
+  virtual void global(Warp &, const Inst &, Access, unsigned /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  virtual void tmem(Warp &, const Inst &, Access, uint32_t /*address*/, uint32_t /*columns*/) {}
+  virtual void asyncShared(Cluster &, const AsyncOp &, Proxy, Access, Cta & /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}
+  virtual void asyncGlobal(Cluster &, const AsyncOp &, Access, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  virtual void asyncTmem(Cluster &, const AsyncOp &, Access, Cta & /*owner*/, uint32_t /*address*/, uint32_t /*columns*/) {}
+
+  // Order.
+  virtual void fence(Warp &, const Inst &, Fence) {}
+  virtual void barrierArrive(Warp &, const Inst &, uint32_t /*id*/, uint64_t /*generation*/) {}
+  virtual void barrierLeave(Warp &, const Inst &, uint32_t /*id*/, uint64_t /*generation*/) {}
+  virtual void warpSync(Warp &, const Inst &, uint32_t /*lanes*/) {}
+  virtual void clusterArrive(Warp &, const Inst &, uint64_t /*generation*/) {}
+  virtual void clusterLeave(Warp &, const Inst &, uint64_t /*generation*/) {}
+  virtual void mbarrierInit(Warp &, const Inst &, Cta & /*owner*/, uint32_t /*offset*/) {}
+  virtual void mbarrierArrive(Warp &, const Inst &, unsigned /*lane*/, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
+  /// A successful test: the lane saw `phase` complete.
+  virtual void mbarrierWaited(Warp &, const Inst &, unsigned /*lane*/, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
+  /// An asynchronous arrival or complete_tx.
+  virtual void mbarrierSignal(Cluster &, const AsyncOp &, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
+
+  // Asynchronous operations.
+  virtual void asyncIssue(Warp &, const Inst &, unsigned /*lane*/, AsyncOp &) {}
+  virtual void asyncDone(Cluster &, const AsyncOp &) {}
+  /// A thread waited for a group of its own operations (bulk wait_group, wgmma.wait_group, cp.async.wait_*): `op` is over for it.
+  virtual void asyncWaited(Warp &, const Inst &, unsigned /*lane*/, const AsyncOp &, bool /*readOnly*/) {}
+
+  // Tensor memory.
+  virtual void tmemAlloc(Warp &, const Inst &, uint32_t /*address*/, uint32_t /*columns*/) {}
+  virtual void tmemDealloc(Warp &, const Inst &, uint32_t /*address*/, uint32_t /*columns*/) {}
+};
+
+} // namespace fovea::emulator
