@@ -1,0 +1,14 @@
+// runtime/emulator/driver/Policy.h - how the environment says that kernels are to be run.
+#pragma once
+#include "runtime/emulator/machine/Program.h"
+
+namespace fovea::cu {
+
+/// FOVEA_EMULATE_ASYNC (lazy, eager, random), FOVEA_EMULATE_SEED, FOVEA_EMULATE_LIMIT (warp instructions),
+/// FOVEA_EMULATE_THREADS. False, with a line on stderr, when one of them makes no sense.
+bool applyPolicy(emulator::LaunchConfig &config);
+
+/// Runs a kernel under the detectors that FOVEA_EMULATE_DETECT asks for.
+emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config);
+
+} // namespace fovea::cu
