@@ -1,7 +1,5 @@
 // test/unit/codegen/AttentionSm100aTest.cpp - is the library enough for attention on Blackwell, for
 // M = 64 and M = 128?
-#include "FragmentSoftmax.h"
-#include "KernelFixture.h"
 #include "codegen/common/Fence.h"
 #include "codegen/common/Mbarrier.h"
 #include "codegen/common/SharedAccess.h"
@@ -10,6 +8,8 @@
 #include "codegen/common/Tma.h"
 #include "codegen/sm100a/Tcgen05.h"
 #include "codegen/sm100a/Tmem.h"
+#include "test/unit/codegen/FragmentSoftmax.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea;

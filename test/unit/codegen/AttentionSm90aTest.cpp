@@ -1,7 +1,5 @@
 // test/unit/codegen/AttentionSm90aTest.cpp - is the library enough for attention on Hopper, without
 // spills or serialised wgmma?
-#include "FragmentSoftmax.h"
-#include "KernelFixture.h"
 #include "codegen/common/Fence.h"
 #include "codegen/common/Mbarrier.h"
 #include "codegen/common/SharedAccess.h"
@@ -9,6 +7,8 @@
 #include "codegen/common/Sync.h"
 #include "codegen/common/Tma.h"
 #include "codegen/sm90a/Wgmma.h"
+#include "test/unit/codegen/FragmentSoftmax.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea;

@@ -1,5 +1,5 @@
 // test/unit/codegen/KernelFixture.cpp - the fixture of the instruction library's tests.
-#include "KernelFixture.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 #include "codegen/common/GlobalAccess.h"
 #include "codegen/common/Sreg.h"

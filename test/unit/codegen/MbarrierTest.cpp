@@ -2,10 +2,10 @@
 // documents?
 #include "codegen/common/Mbarrier.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/SharedAccess.h"
 #include "codegen/common/Sreg.h"
 #include "codegen/common/Sync.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea::codegen;

@@ -1,7 +1,7 @@
 // test/unit/codegen/MmaTest.cpp - does mmaSync print m16n8k16 for both 16-bit types?
 #include "codegen/sm90a/Mma.h"
 
-#include "KernelFixture.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea::codegen;

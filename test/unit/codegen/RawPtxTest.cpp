@@ -2,8 +2,8 @@
 // assemble?
 #include "codegen/common/RawPtx.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Sync.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -2,7 +2,7 @@
 // documents?
 #include "codegen/common/Registers.h"
 
-#include "KernelFixture.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea::codegen;

@@ -2,9 +2,9 @@
 // addresses agree with the layout?
 #include "codegen/common/SharedAccess.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Sreg.h"
 #include "mlir/IR/Matchers.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea;

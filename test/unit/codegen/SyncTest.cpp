@@ -2,8 +2,8 @@
 // documented?
 #include "codegen/common/Sync.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Sreg.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea::codegen;

@@ -2,9 +2,9 @@
 // predicates and descriptors?
 #include "codegen/sm100a/Tcgen05.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Mbarrier.h"
 #include "codegen/common/Sync.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea;

@@ -1,8 +1,8 @@
 // test/unit/codegen/TmaTest.cpp - does each bulk-copy function print the instruction it documents?
 #include "codegen/common/Tma.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Fence.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea::codegen;

@@ -2,10 +2,10 @@
 // loads wait?
 #include "codegen/sm100a/Tmem.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Sreg.h"
 #include "codegen/common/Sync.h"
 #include "codegen/sm100a/Tcgen05.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea;

@@ -1,8 +1,8 @@
 // test/unit/codegen/ToPtxTest.cpp - what does the translation accept, refuse and promise?
-#include "KernelFixture.h"
 #include "codegen/common/Registers.h"
 #include "codegen/common/Sreg.h"
 #include "mlir/Parser/Parser.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea::codegen;

@@ -2,8 +2,8 @@
 // fill?
 #include "codegen/sm90a/Wgmma.h"
 
-#include "KernelFixture.h"
 #include "codegen/common/Sreg.h"
+#include "test/unit/codegen/KernelFixture.h"
 
 using namespace mlir;
 using namespace fovea;
