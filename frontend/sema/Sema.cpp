@@ -199,6 +199,10 @@ private:
     if (spec.emit.lse && spec.weight)
       diagnostics.error(spec.emit.lseRange, "the lse is the log of softmax's sum, and this weight is no softmax; "
                                             "write 'forward' alone");
+    if (spec.emit.backward && (spec.q.dtype == DType::E4M3 || spec.q.dtype == DType::MXFP8))
+      diagnostics.error(spec.emit.backwardRange, Twine("the derivative by what was quantised to ") +
+                                                     spelling(spec.q.dtype) + " is 0 almost everywhere; a backward "
+                                                     "takes bf16 or f16 tensors");
     if (spec.emit.packed)
       checkPacked();
   }
