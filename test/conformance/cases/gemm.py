@@ -14,7 +14,7 @@ def gemm_ptr(k):
     exact = k["PREC"] == "tf32"
     a, b = matrix(rng, (m, kk), fmt, exact), matrix(rng, (n, kk) if tb else (kk, n), fmt, exact)
     bv = decode(b, fmt)
-    c, atol = product(decode(a, fmt), bv.T if tb else bv, o)
+    c, atol = product(decode(a, fmt), bv.T if tb else bv, o, k.chip, fmt)
     if k["PREC"] == "tf32x3":
         atol = 2 * atol
     return Case((2, 2), dict(a_ptr=given(a, fmt), b_ptr=given(b, fmt), c_ptr=out(c, o, atol), M=m, N=n, K=kk, sam=kk,
@@ -26,7 +26,7 @@ def nt(k, tiles_m, tiles_n, steps):
     rng, fmt, o = generator(k), k.fmt("a_desc"), k.fmt("c_desc")
     m, n, kk = tiles_m * k["BM"], tiles_n * k["BN"], steps * k["BK"]
     a, b = matrix(rng, (m, kk), fmt), matrix(rng, (n, kk), fmt)
-    c, atol = product(decode(a, fmt), decode(b, fmt).T, o)
+    c, atol = product(decode(a, fmt), decode(b, fmt).T, o, k.chip, fmt)
     return dict(a_desc=Desc(given(a, fmt)), b_desc=Desc(given(b, fmt)), c_desc=Desc(out(c, o, atol)), K=kk)
 
 

@@ -11,10 +11,7 @@ def g_packed(k):
     fmt, rng = k.fmt("a_ptr"), generator(k)
     a, b, c = (matrix(rng, (1024,), fmt, exact_tf32=False) for _ in range(3))
     av, bv, cv = (decode(x, fmt) for x in (a, b, c))
-    if fmt in ("fp8e4nv", "fp8e5"):  # computed in f16, converted once
-        step = lambda v: rounded(v, "fp16")
-    else:
-        step = lambda v: rounded(v, fmt)
+    step = lambda v: rounded(v, fmt)
     r = step(step(av + bv) * step(av - cv) + step(bv * cv))
     if k["MM"]:
         r = np.maximum(np.minimum(r, av), bv)

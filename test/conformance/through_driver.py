@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# test/conformance/on_gpu.py - run one launch.json on a real GPU, as fovea-emulate runs it on the CPU
-"""on_gpu.py [KERNEL.ptx] --launch launch.json    needs NumPy and libcuda only. Poison is 0xFF bytes."""
+# test/conformance/through_driver.py - run one launch.json through a CUDA driver: a real GPU's, or the emulator's library
+"""through_driver.py [KERNEL.ptx] --launch launch.json [--driver libfovea_emulator.so]    needs NumPy only. Poison is 0xFF bytes.
+With the emulator's library the launch's chip and asynchronous policy are passed on in its environment variables."""
 import argparse, ctypes as C, json, os, struct, sys
 from pathlib import Path
 import numpy as np
@@ -13,7 +14,7 @@ INTERLEAVE = {"none": 0, "16B": 1, "32B": 2}
 SCALARS = dict(u8="<B", i8="<b", u16="<H", i16="<h", u32="<I", i32="<i", u64="<Q", i64="<q", f32="<f", f64="<d")
 MAX_DYNAMIC_SMEM, NON_PORTABLE_CLUSTER = 8, 13  # CUfunction_attribute
 
-cu = C.CDLL("libcuda.so.1")
+cu = None  # the driver library
 
 
 def check(result, what):
@@ -109,9 +110,14 @@ class Run:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("ptx", nargs="?"); p.add_argument("--launch", required=True, type=Path)
+    p.add_argument("ptx", nargs="?")
+    p.add_argument("--launch", required=True, type=Path)
+    p.add_argument("--driver", default="libcuda.so.1")
     a = p.parse_args()
+    global cu
     spec, folder = json.loads(a.launch.read_text()), a.launch.resolve().parent
+    os.environ.update(FOVEA_EMULATE=spec["chip"], FOVEA_EMULATE_ASYNC=spec.get("async", "lazy"), FOVEA_EMULATE_SEED=str(spec.get("seed", 1)))
+    cu = C.CDLL(a.driver)
     check(cu.cuInit(0), "cuInit")
     device, context = C.c_int(), C.c_void_p()
     check(cu.cuDeviceGet(C.byref(device), 0), "device 0")
