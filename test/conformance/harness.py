@@ -16,9 +16,10 @@ SWIZZLES = ["none", "32B", "64B", "128B"]
 class Kernel:
     """One compiled kernel: name, chip, arguments and constants as the compiler recorded them."""
 
-    def __init__(self, chip, name, record):
-        self.chip, self.name, self.record = chip, name, record
-        self.fn = record["meta"]["name"]
+    def __init__(self, folder, name, record):
+        self.folder, self.name, self.record = folder, name, record
+        self.chip = record.get("chip", folder)
+        self.fn = record.get("function", record["meta"]["name"])
         self.args = {a: t for a, t in record["signature"].items() if t != "constexpr"}
         self.const, self.meta = record["constexprs"], record["meta"]
 
@@ -33,7 +34,7 @@ class Kernel:
         return t[1:] if t[0] == "*" else t[t.index("<") + 1:t.index("[")]
 
     def ptx(self):
-        return gzip.decompress((HERE / "ptx" / self.chip / f"{self.name}.ptx.gz").read_bytes())
+        return gzip.decompress((HERE / "ptx" / self.folder / f"{self.name}.ptx.gz").read_bytes())
 
 
 @dataclass
@@ -63,7 +64,8 @@ class Desc:
 class Case:
     grid: tuple
     args: dict
-    note: str = ""
+    params: list = None         # parameters as launch.json spells them, for kernels that the compiler's records do not describe;
+                                # {"buffer": name} and {"tensor_map": {"buffer": name, ...}} name entries of args
 
 
 def given(bits, fmt):
@@ -87,6 +89,8 @@ def launch(kernel, case, policy):
                 return name
         buffers[arg] = buffer
         return arg
+    if case.params is not None:
+        buffers, params = dict(case.args), list(case.params)
     for arg, kind in kernel.args.items():
         value = case.args[arg]
         if isinstance(value, Desc):
@@ -108,7 +112,7 @@ def launch(kernel, case, policy):
         else:
             params.append({{"fp32": "f32", "fp64": "f64"}.get(kind, kind): value})
     programs, ctas = int(np.prod(case.grid)), meta["num_ctas"]
-    for size, align in (("global_scratch_size", "global_scratch_align"), ("profile_scratch_size", "profile_scratch_align")):
+    for size, align in () if case.params is not None else (("global_scratch_size", "global_scratch_align"), ("profile_scratch_size", "profile_scratch_align")):
         if meta[size]:
             buffers[size] = Buffer("u8", (meta[size] * programs * ctas,), align=max(128, meta[align]))
             params.append({"buffer": size})

@@ -27,7 +27,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--emulate", default="fovea-emulate", help="command that takes KERNEL.ptx --launch launch.json")
     p.add_argument("-k", action="append", default=[])
-    p.add_argument("--family", action="append", default=[], help="gemm, mma, tmem, tma, simt, attention (a module of cases/)")
+    p.add_argument("--family", action="append", default=[], help="gemm, mma, tmem, tma, simt, attention, measured (a module of cases/)")
     p.add_argument("--policy", action="append", default=[])
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--limit", type=int, default=600, help="seconds for one launch")
@@ -37,7 +37,7 @@ def main():
     policies = [policy_of(t) for t in a.policy or ["lazy", "eager", "random:1", "random:2"]]
     emulate = shlex.split(a.emulate)
     family = lambda k: BUILDERS[k.fn].__module__.rpartition(".")[2] if k.fn in BUILDERS else ""
-    chosen = [k for k in kernels() if (not a.k or any(s in f"{k.chip}/{k.name}" for s in a.k)) and (not a.family or family(k) in a.family)]
+    chosen = [k for k in kernels() if (not a.k or any(s in f"{k.folder}/{k.name}" for s in a.k)) and (not a.family or family(k) in a.family)]
     known = {}
     known_file = HERE / "known.txt"
     if known_file.exists():
@@ -58,7 +58,7 @@ def main():
     record, bad, right = [], 0, 0
     with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         for kernel, verdicts, seconds in pool.map(check, [k for k in chosen if k.fn in BUILDERS]):
-            name = f"{kernel.chip}/{kernel.name}"
+            name = f"{kernel.folder}/{kernel.name}"
             fails = [(policy, verdict, detail) for policy, verdict, detail in verdicts if verdict != "right"]
             record.append(dict(kernel=name, seconds=round(seconds, 2), verdicts=[v[:2] for v in verdicts], detail=fails[0][2] if fails else ""))
             right += not fails
