@@ -1,7 +1,7 @@
 // dialect/Attn/Reference/Batch.cpp - which rows each sequence owns, and tensors bound to a launch
 #include "dialect/Attn/Reference/Batch.h"
 
-#include <llvm/ADT/StringExtras.h>
+#include <cmath>
 
 using namespace mlir;
 
@@ -276,7 +276,21 @@ HostTensor toHost(const Batch &batch, const TensorValue &value) {
   }
   HostTensor tensor(shape);
   tensor.values = *value.data;
+  markUnowned(batch, value.type, tensor.values);
   return tensor;
+}
+
+void markUnowned(const Batch &batch, AttnTensorType type, std::vector<double> &values) {
+  ArrayRef<AxisAttr> axes = type.getAxes();
+  if (axes.empty() || axes[0].getKind() != AxisKind::Rows || axes[0].getRows().getKind() != RowsKind::Jagged)
+    return;
+  RowsAttr rows = axes[0].getRows();
+  int64_t rowSize = batch.total(rows) ? int64_t(values.size()) / batch.total(rows) : 0;
+  int64_t sequences = batch.sequences();
+  int64_t first = sequences ? batch.start(rows, 0) : batch.total(rows);
+  int64_t last = sequences ? batch.start(rows, sequences - 1) + batch.length(rows, sequences - 1) : first;
+  std::fill(values.begin(), values.begin() + first * rowSize, NAN);
+  std::fill(values.begin() + last * rowSize, values.end(), NAN);
 }
 
 } // namespace fovea::attn::reference

@@ -63,7 +63,9 @@ TensorValue makeTensor(const Batch &batch, AttnTensorType type, double fill, int
 /// Copies an input, whatever its strides.
 llvm::Expected<TensorValue> bindInput(const Batch &batch, llvm::StringRef name, AttnTensorType type,
                                       const HostTensor &tensor);
-/// Gives rows back the dimensions that they have in memory.
+/// Sets the rows that no sequence owns to NaN, when rows are the first axis.
+void markUnowned(const Batch &batch, AttnTensorType type, std::vector<double> &values);
+/// Gives rows back the dimensions that they have in memory, and marks those that no sequence owns.
 HostTensor toHost(const Batch &batch, const TensorValue &value);
 
 } // namespace fovea::attn::reference

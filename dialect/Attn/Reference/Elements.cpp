@@ -62,20 +62,6 @@ llvm::Error scatterColumns(const Batch &batch, int64_t b, size_t points, const E
   return llvm::Error::success();
 }
 
-void zeroOwned(const Batch &batch, TensorValue &value) {
-  std::fill(value.data->begin(), value.data->end(), 0.0);
-  ArrayRef<AxisAttr> axes = value.type.getAxes();
-  if (axes.empty() || axes[0].getKind() != AxisKind::Rows || axes[0].getRows().getKind() != RowsKind::Jagged)
-    return;
-  int64_t rowSize = value.sizes[0] ? int64_t(value.data->size()) / value.sizes[0] : 0;
-  int64_t first = batch.sequences() ? batch.start(axes[0].getRows(), 0) : 0;
-  int64_t last = first;
-  for (int64_t b = 0; b < batch.sequences(); ++b)
-    last += batch.length(axes[0].getRows(), b);
-  std::fill(value.data->begin(), value.data->begin() + first * rowSize, NAN);
-  std::fill(value.data->begin() + last * rowSize, value.data->end(), NAN);
-}
-
 void rowDotOfElements(const Batch &batch, const TensorValue &lhs, const TensorValue &rhs, TensorValue &result) {
   llvm::cantFail(forEachRow(batch, lhs.type.getRows(), [&](int64_t, int64_t, int64_t flat) {
     for (int64_t h = 0; h < lhs.heads(); ++h)

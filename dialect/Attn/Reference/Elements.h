@@ -20,8 +20,6 @@ TensorValue rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const 
 TensorValue dequant(const Batch &batch, DequantOp op, const TensorValue &data, const TensorValue &scales);
 TensorValue sumSequences(const Batch &batch, SumSequencesOp op, const TensorValue &input);
 TensorValue pack(const Batch &batch, PackOp op, llvm::ArrayRef<const TensorValue *> inputs);
-/// 0 in every entry that some sequence owns, NaN in rows that none owns.
-void zeroOwned(const Batch &batch, TensorValue &value);
 
 } // namespace fovea::attn::reference
 

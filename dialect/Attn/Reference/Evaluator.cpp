@@ -148,7 +148,6 @@ llvm::Error Run::evaluateScatterAdd(ScatterAddOp op) {
   const TensorValue &like = tensor(op.getLike());
   TensorValue result{cast<AttnTensorType>(op.getResult().getType()), like.sizes,
                      std::make_shared<std::vector<double>>(like.data->size())};
-  zeroOwned(batch, result);
   llvm::Error error = llvm::Error::success();
   if (isa<PairsType>(op.getInputs()[0].getType())) {
     std::vector<const PairsValue *> inputs;
