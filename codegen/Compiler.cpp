@@ -9,6 +9,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Lower/Networks.h"
 #include "passes/Tile/Passes.h"
+#include "passes/Verify/PostConditions.h"
 #include "runtime/abi/Sha256.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <chrono>
@@ -120,34 +121,31 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
       result.text = printed(*module);
     return options.until == phase;
   };
-  if (failed(verify(*module)))
+  if (failed(verify(*module)) || (options.verifyEachPhase && failed(tile::verifySchedule(kernel))))
     return diagnostics.error("schedule");
   if (stopAt(Phase::Schedule))
     return result;
 
-  auto run = [&](Phase phase, std::vector<std::unique_ptr<Pass>> passes) -> bool {
+  // The pass of a phase, then what it promises the next.
+  auto run = [&](Phase phase, std::unique_ptr<Pass> pass, auto... postConditions) -> bool {
     PassManager pm(&context);
     pm.enableVerifier(options.verifyEachPhase);
-    for (auto &pass : passes)
-      pm.addPass(std::move(pass));
+    pm.addPass(std::move(pass));
+    if (options.verifyEachPhase)
+      (pm.addPass(std::move(postConditions)), ...);
     bool ok = succeeded(pm.run(*module));
     watch.lap(phase);
     return ok;
   };
-  auto passes = [](auto... p) {
-    std::vector<std::unique_ptr<Pass>> list;
-    (list.push_back(std::move(p)), ...);
-    return list;
-  };
-  if (!run(Phase::Tile, passes(tile::createMapRolesPass())))
+  if (!run(Phase::Tile, tile::createMapRolesPass(), tile::createVerifyTilePass(), tile::createProveLivePass()))
     return diagnostics.error("tile");
   if (stopAt(Phase::Tile))
     return result;
-  if (!run(Phase::Alloc, passes(tile::createAllocatePass())))
+  if (!run(Phase::Alloc, tile::createAllocatePass(), tile::createVerifyAllocPass()))
     return diagnostics.error("alloc");
   if (stopAt(Phase::Alloc))
     return result;
-  if (!run(Phase::Sync, passes(tile::createSynchronisePass())))
+  if (!run(Phase::Sync, tile::createSynchronisePass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
     return diagnostics.error("sync");
   if (stopAt(Phase::Sync))
     return result;

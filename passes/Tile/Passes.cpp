@@ -3,6 +3,8 @@
 
 void fovea::tile::registerTilePasses() {
   mlir::registerPass(createMapRolesPass);
+  mlir::registerPass(createProveLivePass);
   mlir::registerPass(createAllocatePass);
   mlir::registerPass(createSynchronisePass);
+  mlir::registerPass(createProveNoHazardPass);
 }

@@ -1,0 +1,288 @@
+// passes/Analysis/EventGraph.cpp - building the marked graph, its liveness and its period.
+#include "passes/Analysis/EventGraph.h"
+#include "dialect/Tile/Schedule.h"
+#include "llvm/ADT/StringMap.h"
+#include <deque>
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace fovea::tile;
+
+namespace {
+// The visits of one channel: events of each station in order of the ring.
+struct Visits {
+  SmallVector<SmallVector<unsigned>> takes, passes; // [station][visit]
+};
+
+class GraphBuilder {
+public:
+  explicit GraphBuilder(KernelOp kernel) : kernel(kernel) {}
+
+  FailureOr<EventGraph> run() {
+    llvm::Expected<Schedule> schedule = Schedule::fromAttr(kernel.getSchedule());
+    if (!schedule)
+      return kernel.emitOpError(llvm::toString(schedule.takeError())), failure();
+    graph.persistent = schedule->persistent;
+    for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
+      Visits &v = visits[channel.getSymName()];
+      v.takes.resize(channel.getStations().size());
+      v.passes.resize(channel.getStations().size());
+    }
+    for (GroupOp group : kernel.getBody().getOps<GroupOp>())
+      if (failed(addProgram(group)))
+        return failure();
+    for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
+      if (failed(addChannel(channel)))
+        return failure();
+    closePrograms();
+    return std::move(graph);
+  }
+
+private:
+  LogicalResult addProgram(GroupOp group) {
+    unsigned index = graph.groups.size();
+    graph.groups.push_back(group);
+    graph.programs.emplace_back();
+    llvm::DenseMap<Operation *, unsigned> visitOf; // take -> its visit
+    for (Operation &op : group.getBody().front()) {
+      Event event;
+      event.op = &op;
+      event.group = index;
+      if (auto role = op.getAttrOfType<StringAttr>("tile.role"))
+        event.role = role.getValue();
+      if (auto take = dyn_cast<TakeOp>(op)) {
+        event.kind = Event::Kind::Take;
+        event.take = take;
+      } else if (auto pass = dyn_cast<PassOp>(op)) {
+        event.kind = Event::Kind::Pass;
+        event.take = takeOf(pass.getSlot());
+      } else {
+        continue;
+      }
+      event.channel = channelOf(event.take);
+      event.station = unsigned(event.take.getStation());
+      StringRef station = cast<StringAttr>(event.channel.getStations()[event.station]).getValue();
+      if (event.role.empty())
+        event.role = station;
+      Visits &v = visits[event.channel.getSymName()];
+      unsigned id = graph.events.size();
+      if (event.kind == Event::Kind::Take) {
+        if (event.role != station)
+          return op.emitOpError("role '") << event.role << "' takes station " << event.station << " of '"
+                                          << event.channel.getSymName() << "', which belongs to '" << station << "'";
+        auto &takes = v.takes[event.station];
+        if (!takes.empty() && graph.events[takes.front()].group != index)
+          return event.channel.emitOpError("station '")
+                 << station << "' is shared by the groups '"
+                 << GroupOp(graph.groups[graph.events[takes.front()].group]).getSymName() << "' and '"
+                 << group.getSymName() << "': a wait could pass one phase early, so give each group its own channel";
+        event.visit = visitOf[&op] = takes.size();
+        takes.push_back(id);
+      } else {
+        event.visit = visitOf.lookup(event.take);
+        v.passes[event.station].push_back(id);
+      }
+      if (!graph.programs.back().empty())
+        connect(Edge::Kind::Program, graph.programs.back().back(), id, 0);
+      graph.programs.back().push_back(id);
+      graph.events.push_back(event);
+    }
+    return success();
+  }
+
+  LogicalResult addChannel(ChannelOp channel) {
+    Visits &v = visits[channel.getSymName()];
+    const unsigned count = v.takes.front().size(), stations = v.takes.size();
+    for (unsigned s = 0; s < stations; ++s)
+      if (v.takes[s].size() != count || v.takes[s].empty() || v.passes[s].size() != v.takes[s].size()) {
+        auto name = [&](unsigned i) { return cast<StringAttr>(channel.getStations()[i]).getValue(); };
+        return channel.emitOpError("is out of balance: per item '")
+               << name(s) << "' takes " << v.takes[s].size() << " and passes " << v.passes[s].size() << " slots, '"
+               << name(0) << "' takes " << count << ": every station must take and pass equally often, at least once";
+      }
+    for (unsigned s = 0; s + 1 < stations; ++s)
+      for (unsigned pass : v.passes[s])
+        connect(Edge::Kind::Full, pass, v.takes[s + 1][graph.events[pass].visit], 0);
+    for (unsigned pass : v.passes[stations - 1]) {
+      unsigned next = graph.events[pass].visit + unsigned(channel.getDepth());
+      if (next / count == 0 || graph.persistent)
+        connect(Edge::Kind::Empty, pass, v.takes[0][next % count], next / count);
+    }
+    return success();
+  }
+
+  void closePrograms() {
+    unsigned nextCta = graph.events.size();
+    if (!graph.persistent) {
+      Event event;
+      event.kind = Event::Kind::NextCta;
+      graph.events.push_back(event);
+    }
+    for (auto &program : graph.programs) {
+      if (program.empty())
+        continue;
+      if (graph.persistent) {
+        connect(Edge::Kind::Closing, program.back(), program.front(), 1);
+      } else {
+        connect(Edge::Kind::Closing, program.back(), nextCta, 1);
+        connect(Edge::Kind::Closing, nextCta, program.front(), 0);
+      }
+    }
+  }
+
+  void connect(Edge::Kind kind, unsigned from, unsigned to, unsigned tokens) {
+    Edge edge;
+    edge.kind = kind, edge.from = from, edge.to = to, edge.tokens = tokens;
+    graph.edges.push_back(edge);
+  }
+
+  KernelOp kernel;
+  EventGraph graph;
+  llvm::StringMap<Visits> visits;
+};
+} // namespace
+
+FailureOr<EventGraph> EventGraph::build(KernelOp kernel) { return GraphBuilder(kernel).run(); }
+
+std::optional<Circuit> EventGraph::findDeadlock() const {
+  // Breadth first from every event over the edges without a token: the graphs have tens of events.
+  std::optional<Circuit> best;
+  std::vector<SmallVector<unsigned>> out(events.size());
+  for (auto [i, edge] : llvm::enumerate(edges))
+    if (edge.tokens == 0)
+      out[edge.from].push_back(i);
+  for (unsigned start = 0; start < events.size(); ++start) {
+    std::vector<int> via(events.size(), -1);
+    std::deque<unsigned> queue{start};
+    int closing = -1;
+    while (!queue.empty() && closing < 0) {
+      unsigned at = queue.front();
+      queue.pop_front();
+      for (unsigned e : out[at]) {
+        if (edges[e].to == start) {
+          closing = int(e);
+          break;
+        }
+        if (via[edges[e].to] < 0) {
+          via[edges[e].to] = int(e);
+          queue.push_back(edges[e].to);
+        }
+      }
+    }
+    if (closing < 0)
+      continue;
+    Circuit circuit;
+    for (int e = closing;; e = via[edges[e].from]) {
+      circuit.edges.push_back(unsigned(e));
+      if (edges[e].from == start)
+        break;
+    }
+    std::reverse(circuit.edges.begin(), circuit.edges.end());
+    if (!best || circuit.edges.size() < best->edges.size())
+      best = circuit;
+  }
+  return best;
+}
+
+std::string EventGraph::name(unsigned event) const {
+  const Event &e = events[event];
+  if (e.kind == Event::Kind::NextCta)
+    return "the next CTA starts";
+  std::string text = e.role.str() + (e.kind == Event::Kind::Take ? " takes " : " passes ") +
+                     ChannelOp(e.channel).getSymName().str();
+  return e.visit ? text + " (visit " + std::to_string(e.visit) + ")" : text;
+}
+
+std::string EventGraph::describeWaits(const Circuit &circuit) const {
+  // Backwards along the circuit: a take waits for the pass behind its full or empty edge, and that pass stands
+  // behind the take where the circuit enters its program.
+  SmallVector<unsigned> waits;
+  for (unsigned e : llvm::reverse(circuit.edges))
+    if (edges[e].kind == Edge::Kind::Full || edges[e].kind == Edge::Kind::Empty)
+      waits.push_back(e);
+  std::string text;
+  auto groupName = [&](unsigned event) { return GroupOp(groups[events[event].group]).getSymName().str(); };
+  for (auto [i, w] : llvm::enumerate(waits)) {
+    const Edge &edge = edges[w];
+    const Event &take = events[edge.to], &pass = events[edge.from];
+    ChannelOp channel = take.channel;
+    std::string subject = i == 0 ? "group '" + groupName(edge.to) + "' (role '" + take.role.str() + "')" : ", which first";
+    text += subject + " waits to take '" + channel.getSymName().str() + "'";
+    if (edge.kind == Edge::Kind::Empty)
+      text += ", of depth " + std::to_string(channel.getDepth()) + ", empty";
+    text += " until group '" + groupName(edge.from) + "' (role '" + pass.role.str() + "') passes it" +
+            (edge.kind == Edge::Kind::Empty ? " back" : " on");
+  }
+  if (!waits.empty())
+    text += ", which it does only after that take of '" +
+            ChannelOp(events[edges[waits.front()].to].channel).getSymName().str() + "'";
+  return text;
+}
+
+std::string EventGraph::describe(const Circuit &circuit) const {
+  std::string text;
+  for (unsigned e : circuit.edges)
+    text += name(edges[e].from) + " -> ";
+  return circuit.edges.empty() ? text : text + name(edges[circuit.edges.front()].from);
+}
+
+std::optional<Circuit> EventGraph::findCritical() const {
+  // Newton's iteration on the ratio: look for a circuit that beats the best so far, i.e. one whose edges sum to
+  // more than zero with weight duration - ratio * tokens (Bellman and Ford); its own ratio is the next guess.
+  std::optional<Circuit> best;
+  const size_t n = events.size();
+  while (true) {
+    double ratio = best ? best->period() : 0;
+    std::vector<double> longest(n, 0);
+    std::vector<int> via(n, -1);
+    int changed = -1;
+    for (size_t round = 0; round <= n; ++round) {
+      changed = -1;
+      for (auto [i, edge] : llvm::enumerate(edges)) {
+        double d = longest[edge.from] + edge.duration - ratio * edge.tokens;
+        if (d > longest[edge.to] + 1e-6) {
+          longest[edge.to] = d;
+          via[edge.to] = int(i);
+          changed = int(edge.to);
+        }
+      }
+      if (changed < 0)
+        return best;
+    }
+    // n rounds back along the predecessors lie on a circuit.
+    unsigned at = unsigned(changed);
+    for (size_t i = 0; i < n; ++i)
+      at = edges[via[at]].from;
+    Circuit circuit;
+    unsigned start = at;
+    do {
+      unsigned e = unsigned(via[at]);
+      circuit.edges.push_back(e);
+      circuit.duration += edges[e].duration;
+      circuit.tokens += edges[e].tokens;
+      at = edges[e].from;
+    } while (at != start);
+    std::reverse(circuit.edges.begin(), circuit.edges.end());
+    if (circuit.tokens == 0 || (best && circuit.period() <= best->period()))
+      return best;
+    best = circuit;
+  }
+}
+
+std::optional<unsigned> EventGraph::distance(unsigned from, unsigned to) const {
+  const unsigned far = std::numeric_limits<unsigned>::max();
+  std::vector<unsigned> tokens(events.size(), far);
+  tokens[from] = 0;
+  for (size_t round = 0; round < events.size(); ++round) {
+    bool changed = false;
+    for (const Edge &edge : edges)
+      if (tokens[edge.from] != far && tokens[edge.from] + edge.tokens < tokens[edge.to])
+        tokens[edge.to] = tokens[edge.from] + edge.tokens, changed = true;
+    if (!changed)
+      break;
+  }
+  if (tokens[to] == far)
+    return std::nullopt;
+  return tokens[to];
+}

@@ -1,0 +1,213 @@
+// test/unit/passes/HazardTest.cpp - the proofs accept every finished kernel, and none that lacks a synchronising op.
+//
+// Each synchronising op of each kernel is removed, then moved past its neighbouring accesses, one at a time. The proof
+// must refuse the result, except for the ops in the table below, which are harmless alone for the reason given there;
+// every row of the table must occur, so that it cannot outlive its reason.
+#include "passes/Tile/Passes.h"
+#include "test/unit/passes/Kernels.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::test;
+using namespace fovea::tile;
+
+namespace {
+bool synchronises(Operation &op) {
+  return isa<WaitOp, ArriveOp, CommitOp, ProductWaitOp, FenceOp, StoreWaitOp, SyncOp>(op);
+}
+bool touchesMemory(Operation &op) {
+  return isa<LoadOp, StoreOp, MmaOp, ReadOp, WriteOp, CopyOp, ClearTailOp>(op);
+}
+
+// "fence async_proxy for threads", "wait @K_empty for tma empty", "product_wait".
+std::string textOf(Operation &op) {
+  if (isa<ProductWaitOp>(op))
+    return "product_wait";
+  std::string text = printed(&op);
+  StringRef trimmed = StringRef(text).trim();
+  trimmed.consume_front("tile.");
+  return trimmed.str();
+}
+
+struct Harmless {
+  const char *target, *roles, *op;
+  const char *before; ///< what follows the op, empty: anything
+  const char *why;
+};
+
+const Harmless kHarmless[] = {
+    {"sm_100a", "split", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted"},
+    {"sm_100a", "split", "fence tensor_after for tensor", "tile.take @P", "a later one stands before the product too"},
+    {"sm_100a", "split", "fence tensor_after for threads", "tile.take @P",
+     "the fence behind the wait for S already follows the wait for P's last product, if S has no more slots than P"},
+    {"sm_100a", "split", "wait @P_empty for threads empty", "",
+     "the load ring is no deeper than P's, so that V's arrival shows that P's last product is over"},
+    {"sm_100a", "split", "wait @K_empty for tma empty", "", "Q's commit behind the same product covers K"},
+    {"sm_100a", "split", "fence async_proxy for threads", "tile.arrive @V_full1",
+     "V's barrier is awaited behind P's, whose fence the same writers execute later"},
+    {"sm_100a", "fused", "fence async_proxy for threads", "tile.pass", "P's fence follows before the same sync"},
+    {"sm_100a", "fused", "sync", "tile.take @V", "P's sync stands beside it"},
+    {"sm_100a", "fused", "sync", "tile.take @P", "V's sync stands beside it"},
+    {"sm_90a", "fused", "fence async_proxy for threads", "tile.pass",
+     "products of blocks below 64 rows read by threads, in the generic proxy"},
+    {"sm_90a", "fused", "product_wait", "", "products of blocks below 64 rows are synchronous; nothing is emitted"},
+    {"sm_90a", "split", "product_wait", "", "products of blocks below 64 rows are synchronous; nothing is emitted"},
+};
+
+// The same for ops that are moved and not removed.
+const Harmless kHarmlessMoves[] = {
+    {"sm_100a", "split", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted"},
+    {"sm_100a", "split", "fence tensor_after for tensor", "tile.take @P", "a later one stands before the product too"},
+    {"sm_100a", "split", "fence async_proxy for threads", "tile.arrive @V_full1", "P's fence covers V, see above"},
+    {"sm_100a", "split", "arrive @V_full1 from threads", "", "V is awaited behind P, whose arrival comes later"},
+    {"sm_100a", "split", "wait @V_full1 for tensor", "", "P's wait behind the same writers' later arrival covers V"},
+    {"sm_100a", "split", "commit @K_empty", "", "Q's commit behind the same product covers K"},
+    {"sm_90a", "split", "wait @K_empty for tma empty", "", "Q's wait covers K"},
+    {"sm_90a", "split", "arrive @K_empty from threads", "", "Q's arrival behind the same product covers K"},
+    {"sm_100a", "split", "commit @P_empty", "", "V's arrival shows that P's last product is over, see above"},
+    {"sm_100a", "split", "wait @P_empty for threads empty", "", "V's arrival shows that P's last product is over"},
+    {"sm_100a", "split", "fence tensor_after for threads", "tile.take @P", "the fence for S stands before it, see above"},
+    {"sm_100a", "split", "arrive @S_empty from threads", "", "one load stage: Q and K wait for the scores' reader"},
+    {"sm_100a", "split", "wait @S_empty for tensor empty", "", "one load stage: Q and K wait for the scores' reader"},
+    {"sm_100a", "fused", "fence async_proxy for threads", "tile.pass", "P's fence follows before the same sync"},
+    {"sm_100a", "fused", "sync", "tile.take @V", "P's sync stands beside it"},
+    {"sm_100a", "fused", "sync", "tile.take @P", "V's sync stands beside it"},
+    {"sm_90a", "fused", "fence async_proxy for threads", "tile.pass", "mma.sync reads in the generic proxy"},
+    {"sm_90a", "fused", "product_wait", "", "products of blocks below 64 rows are synchronous"},
+    {"sm_90a", "split", "product_wait", "", "products of blocks below 64 rows are synchronous"},
+};
+
+class Mutations : public ::testing::Test {
+protected:
+  // Runs the proof on a mutated kernel; true if it is refused or in the table.
+  bool refused(const Variant &v, ModuleOp module, Operation &op, StringRef next, ArrayRef<Harmless> table) {
+    if (!kernels.run(module, createProveNoHazardPass()).empty())
+      return true;
+    for (size_t i = 0; i < table.size(); ++i) {
+      const Harmless &h = table[i];
+      if (v.target == h.target && v.roles == h.roles && textOf(op) == h.op && next.contains(h.before)) {
+        occurred.insert(i);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void everyRowOccurred(ArrayRef<Harmless> table) {
+    for (size_t i = 0; i < table.size(); ++i)
+      EXPECT_TRUE(occurred.count(i)) << "no kernel needs the row of '" << table[i].op << "' for " << table[i].target
+                                     << ", " << table[i].roles << ": " << table[i].why;
+  }
+
+  // Calls `mutate` with every synchronising op of every kernel.
+  void forEveryOp(llvm::function_ref<void(const Variant &, ModuleOp, GroupOp, Operation &)> mutate) {
+    for (const Variant &v : allVariants()) {
+      auto module = kernels.compile(v, Phase::Sync);
+      if (!module)
+        continue;
+      KernelOp kernel = *module->getOps<KernelOp>().begin();
+      for (GroupOp group : kernel.getBody().getOps<GroupOp>()) {
+        SmallVector<Operation *> ops;
+        for (Operation &op : group.getBody().front())
+          if (synchronises(op))
+            ops.push_back(&op);
+        for (Operation *op : ops)
+          mutate(v, *module, group, *op);
+      }
+    }
+  }
+
+  Kernels kernels;
+  std::set<size_t> occurred;
+};
+
+TEST(Proofs, AcceptEveryKernel) {
+  Kernels kernels;
+  unsigned count = 0;
+  for (const Variant &v : allVariants())
+    if (kernels.compile(v, Phase::Sync, /*verify=*/true))
+      ++count;
+    else
+      EXPECT_NE(kernels.error.find("beyond what the target has"), std::string::npos) << v.name() << kernels.error;
+  EXPECT_GE(count, 80u);
+}
+
+TEST_F(Mutations, RemovedOpIsMissed) {
+  unsigned removed = 0;
+  forEveryOp([&](const Variant &v, ModuleOp module, GroupOp group, Operation &op) {
+    Operation *next = op.getNextNode();
+    op.remove();
+    EXPECT_TRUE(refused(v, module, op, printed(next), kHarmless))
+        << v.name() << ": without '" << textOf(op) << "' in '" << group.getSymName().str() << "' before " << printed(next);
+    ++removed;
+    next->getBlock()->getOperations().insert(Block::iterator(next), &op);
+  });
+  EXPECT_GT(removed, 1500u);
+  everyRowOccurred(kHarmless);
+}
+
+// The channel that a barrier belongs to: V of V_full1.
+StringRef channelName(Operation &op) {
+  if (auto wait = dyn_cast<WaitOp>(op))
+    return wait.getBarrier().rsplit('_').first;
+  if (auto arrive = dyn_cast<ArriveOp>(op))
+    return arrive.getBarrier().rsplit('_').first;
+  if (auto commit = dyn_cast<CommitOp>(op))
+    return commit.getBarrier().rsplit('_').first;
+  return "";
+}
+
+bool touches(Operation &op, StringRef channel) {
+  return touchesMemory(op) && (channel.empty() || llvm::any_of(op.getOperands(), [&](Value v) {
+           return isa<SlotType>(v.getType()) && channelOf(v).getSymName() == channel;
+         }));
+}
+
+TEST_F(Mutations, MisplacedOpIsNoticed) {
+  unsigned moved = 0;
+  forEveryOp([&](const Variant &v, ModuleOp module, GroupOp group, Operation &op) {
+    // What makes others wait moves up, before the access it covers; what waits moves down, behind the one it guards.
+    auto fence = dyn_cast<FenceOp>(op);
+    bool up = isa<ArriveOp, CommitOp>(op) || (fence && fence.getKind() != FenceKind::TensorAfter);
+    Operation *past = up ? op.getPrevNode() : op.getNextNode();
+    while (past && !touches(*past, channelName(op)))
+      past = up ? past->getPrevNode() : past->getNextNode();
+    // An arrival that announces bytes may stand anywhere before its copies.
+    auto arrive = dyn_cast<ArriveOp>(op);
+    if (!past || (arrive && arrive.getUnit() == Unit::Tma))
+      return;
+    Operation *next = op.getNextNode();
+    op.remove();
+    past->getBlock()->getOperations().insert(up ? Block::iterator(past) : std::next(Block::iterator(past)), &op);
+    EXPECT_TRUE(refused(v, module, op, printed(next), kHarmlessMoves))
+        << v.name() << ": '" << textOf(op) << "' in '" << group.getSymName().str() << "' moved past " << printed(past);
+    ++moved;
+    op.remove();
+    next->getBlock()->getOperations().insert(Block::iterator(next), &op);
+  });
+  EXPECT_GT(moved, 1500u);
+  everyRowOccurred(kHarmlessMoves);
+}
+
+// Ops that cover for one another are not harmless together.
+TEST_F(Mutations, AllOpsOfAKindAreMissed) {
+  for (const Variant &v : allVariants())
+    for (const char *text : {"sync", "fence async_proxy for threads", "fence tensor_after for tensor",
+                             "fence tensor_after for threads", "fence tensor_before for threads",
+                             "fence tmem_stores for threads"}) {
+      auto module = kernels.compile(v, Phase::Sync);
+      if (!module)
+        continue;
+      SmallVector<Operation *> ops;
+      module->walk([&](Operation *op) {
+        if (synchronises(*op) && textOf(*op) == text)
+          ops.push_back(op);
+      });
+      if (ops.empty())
+        continue;
+      for (Operation *op : ops)
+        op->erase();
+      EXPECT_NE(kernels.run(*module, createProveNoHazardPass()), "") << v.name() << ": without every '" << text << "'";
+    }
+}
+} // namespace

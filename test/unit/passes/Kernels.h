@@ -1,0 +1,105 @@
+// test/unit/passes/Kernels.h - kernels of any phase, made by the compiler in process.
+#pragma once
+
+#include "codegen/Compiler.h"
+#include "dialect/Tile/Tile.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/raw_ostream.h"
+#include <gtest/gtest.h>
+
+namespace fovea::test {
+
+struct Variant {
+  std::string target = "sm_100a", roles = "fused", p;
+  int64_t block = 64, dim = 64, tileRows = 64;
+  std::string name() const {
+    return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
+           std::to_string(dim) + "_M" + std::to_string(tileRows);
+  }
+};
+
+/// Every variant that both ends of the schedule space offer, D 64/128/256 and N 16/64/128.
+inline std::vector<Variant> allVariants() {
+  std::vector<Variant> all;
+  for (const char *target : {"sm_100a", "sm_90a"})
+    for (const char *roles : {"fused", "split"})
+      for (int64_t dim : {64, 128, 256})
+        for (int64_t block : {16, 64, 128})
+          for (int64_t rows : {64, 128})
+            for (const char *p : {"smem", "tmem"}) {
+              bool blackwell = std::string(target) == "sm_100a";
+              if (rows < block || (!blackwell && std::string(p) == "tmem"))
+                continue;
+              all.push_back({target, roles, blackwell ? p : "", block, dim, rows});
+            }
+  return all;
+}
+
+class Kernels {
+public:
+  Kernels() {
+    mlir::DialectRegistry registry;
+    registerCompilerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  Problem problem(const Variant &v) {
+    Problem p;
+    p.name = "kernel";
+    p.element = mlir::BFloat16Type::get(&context);
+    p.heads = 4, p.headDim = p.valueDim = v.dim, p.block = v.block, p.scale = 0.125, p.lse = true;
+    return p;
+  }
+
+  /// The module of one phase, or null where no schedule of this variant fits the target.
+  mlir::OwningOpRef<mlir::ModuleOp> compile(const Variant &v, Phase until, bool verify = false) {
+    ScheduleOverrides overrides;
+    overrides.roles = v.roles, overrides.tileRows = v.tileRows;
+    if (!v.p.empty())
+      overrides.p = v.p;
+    CompileOptions options;
+    options.target = v.target, options.until = until, options.verifyEachPhase = verify;
+    llvm::Expected<CompiledSpec> compiled = compileProblem(context, problem(v), overrides, options);
+    if (!compiled) {
+      error = llvm::toString(compiled.takeError());
+      return {};
+    }
+    return parse(compiled->text);
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  }
+
+  /// Runs one pass; returns its diagnostics, empty if it succeeded.
+  std::string run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass) {
+    std::string text;
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
+      text += d.str() + "\n";
+      return mlir::success();
+    });
+    mlir::PassManager pm(&context);
+    pm.enableVerifier(false);
+    pm.addPass(std::move(pass));
+    if (succeeded(pm.run(module)))
+      return "";
+    return text.empty() ? "failed without a message" : text;
+  }
+
+  mlir::MLIRContext context;
+  std::string error;
+};
+
+inline std::string printed(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  op->print(os);
+  return text;
+}
+
+} // namespace fovea::test
