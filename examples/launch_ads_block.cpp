@@ -1,5 +1,5 @@
 // examples/launch_ads_block.cpp - runs `fovea compile examples/ads_block.attn -o DIR` on three jagged sequences.
-//   launch_ads_block DIR/ads_block.json [cuda:0 | emulator]
+//   launch_ads_block DIR/ads_block.sm_100a.json [cuda:0 | emulator]
 #include "runtime/core/Module.h"
 
 #include <cstdio>

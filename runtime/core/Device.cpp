@@ -2,6 +2,7 @@
 #include "runtime/core/Device.h"
 
 #include <cctype>
+#include <cstdlib>
 
 namespace fovea {
 using namespace cu;
@@ -65,15 +66,22 @@ Expected<Device> openEmulator(const std::string &spec, const std::string &chip) 
   const Target *wanted = findTarget(chip);
   if (!chip.empty() && !wanted)
     return Error{"unknown device '" + spec + "': the emulator knows " + targetNames()};
-  Expected<const DriverApi *> api = DriverApi::emulator(chip);
+  Expected<const DriverApi *> api = DriverApi::emulator();
   if (!api)
     return api.error();
-  Expected<Device> device = Device::open(**api, 0, spec);
-  if (device && wanted && device->facts().target != wanted)
-    return Error{"cannot open '" + spec + "': this process already emulates " +
-                 (device->facts().target ? std::string(device->facts().target->name) : device->facts().name) +
-                 "; one process emulates one chip (FOVEA_EMULATE, or the first device opened, decides)"};
-  return device;
+  if (!wanted)
+    return Device::open(**api, 0, spec);
+  Expected<int> count = countDevices(**api);
+  if (!count)
+    return count.error();
+  for (int i = 0; i < *count; ++i) {
+    Expected<Device> device = Device::open(**api, i, spec);
+    if (!device || device->facts().target == wanted)
+      return device;
+  }
+  const char *chips = std::getenv("FOVEA_EMULATE");
+  return Error{"cannot open '" + spec + "': the emulator stands for FOVEA_EMULATE=" + (chips ? chips : "") +
+               "; add " + chip + ", or unset it"};
 }
 
 } // namespace
@@ -146,7 +154,7 @@ DeviceList listDevices() {
   auto add = [&](Expected<Device> device) {
     if (device)
       list.devices.push_back(*device);
-    else
+    else if (list.notes.empty() || list.notes.back() != device.message())
       list.notes.push_back(device.message());
   };
   Expected<const DriverApi *> cuda = DriverApi::cuda();
@@ -155,7 +163,8 @@ DeviceList listDevices() {
   else if (Expected<int> count = countDevices(**cuda); count)
     for (int i = 0; i < *count; ++i)
       add(Device::open("cuda:" + std::to_string(i)));
-  add(Device::open("emulator"));
+  for (const Target &target : allTargets())
+    add(Device::open("emulator:" + std::string(target.name)));
   return list;
 }
 

@@ -28,7 +28,7 @@ struct DeviceFacts {
 /// All functions of the runtime may be called from any thread and leave the thread's current context as it was.
 class Device {
 public:
-  /// "cuda:0" (or "cuda"), "emulator", "emulator:sm_90a". One process emulates one chip.
+  /// "cuda:0" (or "cuda"), "emulator" (its first chip), "emulator:sm_90a".
   static Expected<Device> open(const std::string &spec);
 
   /// Device `ordinal` of a driver table that the caller has initialised; `spec` names it in messages.

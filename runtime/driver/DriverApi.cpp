@@ -1,5 +1,6 @@
 // runtime/driver/DriverApi.cpp - finds and opens a driver library.
 #include "runtime/driver/DriverApi.h"
+#include "runtime/abi/Target.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -116,14 +117,16 @@ Expected<const DriverApi *> DriverApi::cuda() {
   return loaded;
 }
 
-Expected<const DriverApi *> DriverApi::emulator(const std::string &chip) {
+Expected<const DriverApi *> DriverApi::emulator() {
   static std::mutex mutex;
   static DriverApi *loaded = nullptr; // leaked on purpose: outlives every Device
   std::lock_guard<std::mutex> lock(mutex);
   if (loaded)
     return loaded;
-  if (!chip.empty())
-    setenv("FOVEA_EMULATE", chip.c_str(), /*overwrite=*/1);
+  std::string chips;
+  for (const Target &target : allTargets())
+    chips += (chips.empty() ? "" : ",") + std::string(target.name);
+  setenv("FOVEA_EMULATE", chips.c_str(), /*overwrite=*/0);
   Expected<DriverApi> api = openEmulator();
   if (!api)
     return api.error();

@@ -78,9 +78,9 @@ struct DriverApi {
   static Expected<const DriverApi *> cuda();
 
   /// The emulator: the file named by FOVEA_EMULATOR_LIB, else `libfovea_emulator.so` beside the executable, in
-  /// `../lib` of it, beside this runtime's own library, or where the dynamic loader finds it. `chip` ("sm_100a",
-  /// "sm_90a", or empty for the default) is passed as FOVEA_EMULATE before the first initialisation.
-  static Expected<const DriverApi *> emulator(const std::string &chip);
+  /// `../lib` of it, beside this runtime's own library, or where the dynamic loader finds it. FOVEA_EMULATE lists the
+  /// chips it stands for, one device each; where it is not set, every target of runtime/abi/Target.h, newest first.
+  static Expected<const DriverApi *> emulator();
 
   /// Opens `path` and fills a table from it; does not initialise the driver.
   static Expected<DriverApi> open(const std::string &path);

@@ -55,16 +55,16 @@ TEST(DriverApi, PointsToTheEmulatorWithoutADriver) {
 
 TEST(DriverApi, UsesTheNamedEmulatorLibrary) {
   setenv("FOVEA_EMULATOR_LIB", "/nowhere/libfovea_emulator.so", 1);
-  Expected<const DriverApi *> absent = DriverApi::emulator("sm_100a");
+  Expected<const DriverApi *> absent = DriverApi::emulator();
   ASSERT_FALSE(absent);
   EXPECT_TRUE(contains(absent.message(), "/nowhere/libfovea_emulator.so")) << absent.message();
 
   setenv("FOVEA_EMULATOR_LIB", STUB_DRIVER, 1);
-  Expected<const DriverApi *> api = DriverApi::emulator("sm_90a");
+  Expected<const DriverApi *> api = DriverApi::emulator();
   ASSERT_TRUE(api) << api.message();
   EXPECT_TRUE((*api)->isEmulator);
   EXPECT_EQ((*api)->version, 13000);
-  EXPECT_STREQ(std::getenv("FOVEA_EMULATE"), "sm_90a");
+  EXPECT_STREQ(std::getenv("FOVEA_EMULATE"), "sm_100a,sm_90a");
 }
 
 TEST(DriverErrors, CarryCallCodeNameMeaningAndAdvice) {

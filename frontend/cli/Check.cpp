@@ -1,0 +1,123 @@
+// frontend/cli/Check.cpp - `fovea check`: compiled, run on random data, every output against the f64 meaning.
+#include "frontend/cli/Commands.h"
+#include "frontend/cli/Comparison.h"
+#include "frontend/cli/Execution.h"
+#include "frontend/cli/Session.h"
+
+#include <cstdlib>
+#include <llvm/Support/JSON.h>
+
+namespace fovea::cli {
+using namespace attn;
+
+/// Runs one operation and compares its outputs with the evaluator's.
+static Expected<std::vector<Comparison>> checkOperation(const Module &module, const std::string &operation, SpecOp spec,
+                                                        const Arrays &inputs) {
+  reference::NamedTensors named = toNamedTensors(spec, inputs);
+  llvm::Expected<reference::Evaluation> exact = reference::evaluate(spec, named);
+  if (!exact)
+    return Error{"the evaluator: " + llvm::toString(exact.takeError())};
+  llvm::Expected<reference::Evaluation> plain = reference::evaluate(spec, named, reference::Precision::Plain16);
+  if (!plain)
+    return Error{"the evaluator: " + llvm::toString(plain.takeError())};
+  Expected<std::vector<OutputShape>> shapes = outputShapes(spec, inputs);
+  if (!shapes)
+    return shapes.error();
+  Expected<Arrays> actual = execute(module, operation, inputs, *shapes, kPoisonByte);
+  if (!actual)
+    return actual.error();
+  std::vector<Comparison> results;
+  for (const OutputShape &output : *shapes)
+    results.push_back(compare({output.name, output.dtype, exact->tensors.at(output.name).values,
+                               plain->tensors.at(output.name).values, actual->at(output.name).bytes},
+                              output.shape));
+  return results;
+}
+
+static llvm::json::Object toJson(const Comparison &c) {
+  auto finite = [](double value) -> llvm::json::Value {
+    return std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr);
+  };
+  return llvm::json::Object{{"output", c.name},
+                            {"elements", c.elements},
+                            {"max_error", c.maxError},
+                            {"plain_max_error", c.plainMaxError},
+                            {"rounding_floor", c.floor},
+                            {"snr_db", finite(c.snrDb)},
+                            {"plain_snr_db", finite(c.plainSnrDb)},
+                            {"unwritten", c.unwritten},
+                            {"not_finite", c.nans},
+                            {"stray_writes", c.strayWrites},
+                            {"pass", c.passes()}};
+}
+
+static int report(const CheckArguments &arguments, const DeviceChoice &choice,
+                  const std::vector<Comparison> &comparisons, int64_t rows) {
+  bool pass = !comparisons.empty();
+  for (const Comparison &c : comparisons)
+    pass &= c.passes();
+  const BatchSize &size = arguments.size;
+  if (arguments.json) {
+    llvm::json::Array outputs;
+    for (const Comparison &c : comparisons)
+      outputs.push_back(toJson(c));
+    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{
+                                               {"device", choice.device.spec()}, {"target", choice.target},
+                                               {"batch", size.batch}, {"rows", rows}, {"seed", int64_t(size.seed)},
+                                               {"outputs", std::move(outputs)}, {"pass", pass}}))
+                 << "\n";
+  } else {
+    llvm::outs() << choice.device.description() << "\n"
+                 << size.batch << " sequences of " << size.shortest << " to " << size.longest << " rows, seed "
+                 << size.seed << "; error against f64, beside a plain 16-bit computation of the same\n"
+                 << comparisonTable(comparisons) << (pass ? "PASS" : "FAIL") << "\n";
+  }
+  return pass ? kSuccess : kFailure;
+}
+
+int checkCommand(const CheckArguments &arguments) {
+  if (!arguments.async.empty())
+    setenv("FOVEA_EMULATE_ASYNC", arguments.async.c_str(), 1);
+  setenv("FOVEA_EMULATE_SEED", std::to_string(arguments.size.seed).c_str(), 0);
+  Expected<DeviceChoice> choice = chooseDevice(arguments.device, arguments.target);
+  if (!choice)
+    return fail(choice.message());
+
+  Session session;
+  mlir::OwningOpRef<mlir::ModuleOp> module = session.read(
+      arguments.spec, choice->target, arguments.backward ? sema::Kernels::All : sema::Kernels::Forward);
+  if (!module)
+    return kFailure;
+  CompileOptions options;
+  options.target = choice->target;
+  llvm::Expected<CompiledSpec> compiled = compile(*module, options);
+  if (!compiled)
+    return fail(llvm::toString(compiled.takeError()));
+  Expected<Module> loaded = loadModule(choice->device, *compiled);
+  if (!loaded)
+    return fail(loaded.message());
+
+  SpecOp forward = Session::forwardOf(*module);
+  Expected<Arrays> inputs = randomInputs(forward, arguments.size);
+  if (!inputs)
+    return fail(inputs.message());
+  int64_t rows = inputs->count("q") && !inputs->at("q").shape.empty() ? inputs->at("q").shape[0] : 0;
+  Expected<std::vector<Comparison>> results = checkOperation(*loaded, "forward", forward, *inputs);
+  if (!results)
+    return fail(results.message());
+  if (arguments.backward) {
+    Expected<SpecOp> backward = Session::backwardOf(*module);
+    if (!backward)
+      return fail(backward.message());
+    Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, arguments.size);
+    if (!more)
+      return fail(more.message());
+    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded, "backward", *backward, *more);
+    if (!gradients)
+      return fail(gradients.message());
+    results->insert(results->end(), gradients->begin(), gradients->end());
+  }
+  return report(arguments, *choice, *results, rows);
+}
+
+} // namespace fovea::cli

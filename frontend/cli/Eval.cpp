@@ -1,0 +1,141 @@
+// frontend/cli/Eval.cpp - `fovea eval` and `fovea run`: a spec on data, by its meaning or by its kernel.
+#include "frontend/cli/Commands.h"
+#include "frontend/cli/Execution.h"
+#include "frontend/cli/Session.h"
+
+#include <cmath>
+#include <llvm/Support/Format.h>
+#include <llvm/Support/JSON.h>
+
+namespace fovea::cli {
+using namespace attn;
+
+static int writeArrays(const Arrays &arrays, const std::string &folder) {
+  if (auto ok = makeFolder(folder); !ok)
+    return fail(ok.message());
+  for (const auto &[name, array] : arrays)
+    if (auto ok = writeNpy(folder + "/" + name + ".npy", array); !ok)
+      return fail(ok.message());
+  return kSuccess;
+}
+
+namespace {
+/// A tensor in five numbers, over what sequences own.
+struct Summary {
+  int64_t elements = 0, infinities = 0;
+  double least = INFINITY, most = -INFINITY, sum = 0, squares = 0;
+
+  explicit Summary(const std::vector<double> &values) {
+    for (double value : values) {
+      if (std::isnan(value))
+        continue;
+      ++elements;
+      if (std::isinf(value)) {
+        ++infinities;
+        continue;
+      }
+      least = std::min(least, value);
+      most = std::max(most, value);
+      sum += value;
+      squares += value * value;
+    }
+  }
+  int64_t finite() const { return elements - infinities; }
+  double mean() const { return finite() ? sum / double(finite()) : 0; }
+  double rms() const { return finite() ? std::sqrt(squares / double(finite())) : 0; }
+};
+} // namespace
+
+static void printSummaries(const reference::Evaluation &evaluation, SpecOp spec, bool json) {
+  llvm::json::Array list;
+  if (!json)
+    llvm::outs() << llvm::formatv("{0,-10} {1,-18} {2,12} {3,12} {4,12} {5,12}\n", "output", "shape", "least", "most",
+                                  "mean", "rms");
+  for (mlir::Attribute attr : spec.getYield().getResultNames()) {
+    std::string name = llvm::cast<mlir::StringAttr>(attr).str();
+    const reference::HostTensor &tensor = evaluation.tensors.at(name);
+    Summary s(tensor.values);
+    std::string shape;
+    for (int64_t extent : tensor.shape)
+      shape += (shape.empty() ? "" : " ") + std::to_string(extent);
+    double least = s.finite() ? s.least : 0, most = s.finite() ? s.most : 0;
+    if (json)
+      list.push_back(llvm::json::Object{{"output", name}, {"shape", tensor.shape}, {"owned", s.elements},
+                                        {"infinite", s.infinities}, {"least", least}, {"most", most},
+                                        {"mean", s.mean()}, {"rms", s.rms()}});
+    else
+      llvm::outs() << llvm::formatv("{0,-10} {1,-18} {2,12:E4} {3,12:E4} {4,12:E4} {5,12:E4}\n", name, shape, least,
+                                    most, s.mean(), s.rms());
+  }
+  if (json)
+    llvm::outs() << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(list)));
+}
+
+int evalCommand(const EvalArguments &arguments) {
+  Session session;
+  mlir::OwningOpRef<mlir::ModuleOp> module = session.read(arguments.spec);
+  if (!module)
+    return kFailure;
+  SpecOp forward = Session::forwardOf(*module), spec = forward;
+  if (arguments.backward) {
+    Expected<SpecOp> backward = Session::backwardOf(*module);
+    if (!backward)
+      return fail(backward.message());
+    spec = *backward;
+  }
+  Expected<Arrays> inputs = arguments.random ? randomInputs(forward, arguments.size) : readInputs(spec, arguments.files);
+  if (inputs && arguments.random && arguments.backward)
+    inputs = backwardInputs(forward, spec, *inputs, arguments.size);
+  if (!inputs)
+    return fail(inputs.message());
+  llvm::Expected<reference::Evaluation> result = reference::evaluate(spec, toNamedTensors(spec, *inputs));
+  if (!result)
+    return fail(llvm::toString(result.takeError()));
+  printSummaries(*result, spec, arguments.json);
+  if (arguments.output.empty())
+    return kSuccess;
+  Arrays files;
+  if (arguments.random)
+    files = *inputs; // so that another program can be given the same data
+  for (const auto &[name, tensor] : result->tensors)
+    files[name] = toArray(tensor, DType::F64);
+  return writeArrays(files, arguments.output);
+}
+
+int runCommand(const RunArguments &arguments) {
+  Expected<DeviceChoice> choice = chooseDevice(arguments.device, arguments.target);
+  if (!choice)
+    return fail(choice.message());
+  Session session;
+  mlir::OwningOpRef<mlir::ModuleOp> module = session.read(
+      arguments.spec, choice->target, arguments.backward ? sema::Kernels::All : sema::Kernels::Forward);
+  if (!module)
+    return kFailure;
+  SpecOp spec = Session::forwardOf(*module);
+  if (arguments.backward) {
+    Expected<SpecOp> backward = Session::backwardOf(*module);
+    if (!backward)
+      return fail(backward.message());
+    spec = *backward;
+  }
+  Expected<Arrays> inputs = readInputs(spec, arguments.files);
+  if (!inputs)
+    return fail(inputs.message());
+  Expected<std::vector<OutputShape>> shapes = outputShapes(spec, *inputs);
+  if (!shapes)
+    return fail(shapes.message());
+  CompileOptions options;
+  options.target = choice->target;
+  llvm::Expected<CompiledSpec> compiled = compile(*module, options);
+  if (!compiled)
+    return fail(llvm::toString(compiled.takeError()));
+  Expected<Module> loaded = loadModule(choice->device, *compiled);
+  if (!loaded)
+    return fail(loaded.message());
+  Expected<Arrays> outputs = execute(*loaded, arguments.backward ? "backward" : "forward", *inputs, *shapes, 0);
+  if (!outputs)
+    return fail(outputs.message());
+  return writeArrays(*outputs, arguments.output);
+}
+
+} // namespace fovea::cli

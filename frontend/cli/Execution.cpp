@@ -1,0 +1,70 @@
+// frontend/cli/Execution.cpp - host arrays to a device and back.
+#include "frontend/cli/Execution.h"
+#include "dialect/Attn/Reference/Batch.h"
+#include "frontend/cli/Elements.h"
+
+namespace fovea {
+using namespace attn;
+
+Expected<std::vector<OutputShape>> outputShapes(SpecOp spec, const Arrays &inputs) {
+  llvm::Expected<reference::Batch> batch = reference::Batch::bind(spec, toNamedTensors(spec, inputs));
+  if (!batch)
+    return Error{llvm::toString(batch.takeError())};
+  std::vector<OutputShape> outputs;
+  YieldOp yield = spec.getYield();
+  for (auto [name, value] : llvm::zip(yield.getResultNames(), yield.getValues())) {
+    auto type = llvm::cast<AttnTensorType>(value.getType());
+    int64_t heads = mlir::ShapedType::isDynamic(type.getHeads()) ? batch->launchHeads() : type.getHeads();
+    reference::HostTensor host = toHost(*batch, makeTensor(*batch, type, 0, heads));
+    outputs.push_back({llvm::cast<mlir::StringAttr>(name).str(), dtypeOf(type.getElementType()), host.shape});
+  }
+  return outputs;
+}
+
+Expected<Arrays> execute(const Module &module, const std::string &operation, const Arrays &inputs,
+                         const std::vector<OutputShape> &outputs, unsigned char fill) {
+  const Device &device = module.device();
+  std::map<std::string, Buffer> buffers;
+  std::vector<Tensor> tensors;
+  LaunchOptions options;
+  for (const auto &[name, array] : inputs) {
+    const TensorSpec *declared = module.manifest().findTensor(name);
+    if (!declared)
+      continue;
+    Expected<Buffer> buffer = Buffer::fromHost(device, array.bytes.data(), array.bytes.size());
+    if (!buffer)
+      return buffer.error();
+    tensors.push_back(buffer->view(name, array.dtype, array.shape));
+    buffers[name] = std::move(*buffer);
+    if (declared->role == TensorSpec::Role::Offsets) {
+      std::vector<double> values = decodeElements(array.bytes, array.dtype);
+      options.hostOffsets.push_back({name, {values.begin(), values.end()}});
+    }
+  }
+  for (const OutputShape &output : outputs) {
+    size_t bytes = dtypeBytes(output.dtype);
+    for (int64_t extent : output.shape)
+      bytes *= size_t(extent);
+    Expected<Buffer> buffer = Buffer::allocate(device, bytes);
+    if (!buffer)
+      return buffer.error();
+    if (auto ok = buffer->fill(fill); !ok)
+      return ok.error();
+    tensors.push_back(buffer->view(output.name, output.dtype, output.shape));
+    buffers[output.name] = std::move(*buffer);
+  }
+  if (auto ok = module.launch(operation, tensors, Stream::defaultOf(device), options); !ok)
+    return ok.error();
+  if (auto ok = device.synchronize(); !ok)
+    return ok.error();
+  Arrays results;
+  for (const OutputShape &output : outputs) {
+    NpyArray array{output.dtype, output.shape, std::string(buffers[output.name].size(), '\0')};
+    if (auto ok = buffers[output.name].download(array.bytes.data(), array.bytes.size()); !ok)
+      return ok.error();
+    results[output.name] = std::move(array);
+  }
+  return results;
+}
+
+} // namespace fovea

@@ -1,0 +1,203 @@
+// frontend/cli/RandomInputs.cpp - a random launch for any spec, from the types of its inputs alone.
+#include "frontend/cli/Elements.h"
+#include "frontend/cli/Inputs.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace fovea {
+using namespace attn;
+
+namespace {
+
+/// std::mt19937_64 is the same everywhere; the standard's distributions are not, so these are our own.
+class Random {
+public:
+  explicit Random(uint64_t seed) : engine(seed) {}
+  /// Uniform in [low, high]; the bias is below 2^-32 for the ranges used here.
+  int64_t integer(int64_t low, int64_t high) { return low + int64_t(engine() % uint64_t(high - low + 1)); }
+  double unit() { return double(engine() >> 11) * 0x1p-53; }
+  double normal() { return std::sqrt(-2 * std::log(1 - unit())) * std::cos(2 * M_PI * unit()); }
+
+private:
+  std::mt19937_64 engine;
+};
+
+class Generator {
+public:
+  Generator(SpecOp spec, const BatchSize &size, const Arrays &given)
+      : spec(spec), size(size), arrays(given), random(size.seed) {}
+
+  Expected<Arrays> run() {
+    for (const std::string &name : offsetsNames(spec))
+      makeOffsets(name);
+    for (unsigned i = 0; i < spec.getBody().getNumArguments(); ++i) {
+      mlir::BlockArgument argument = spec.getBody().getArgument(i);
+      std::string name = spec.getInputName(i).str();
+      if (!arrays.count(name))
+        arrays[name] = makeTensor(argument);
+    }
+    return std::move(arrays);
+  }
+
+private:
+  SpecOp spec;
+  BatchSize size;
+  Arrays arrays;
+  Random random;
+  std::map<std::string, std::vector<int64_t>> offsets;
+
+  void makeOffsets(const std::string &name) {
+    std::vector<double> values = {0};
+    if (auto given = arrays.find(name); given != arrays.end())
+      values = decodeElements(given->second.bytes, given->second.dtype);
+    else
+      for (int64_t b = 0; b < size.batch; ++b)
+        values.push_back(values.back() + double(random.integer(size.shortest, size.longest)));
+    offsets[name] = std::vector<int64_t>(values.begin(), values.end());
+    DType dtype = size.wideOffsets ? DType::I64 : DType::I32;
+    if (!arrays.count(name))
+      arrays[name] = {dtype, {int64_t(values.size())}, encodeElements(values, dtype)};
+  }
+
+  int64_t length(RowsAttr rows, int64_t b) {
+    switch (rows.getKind()) {
+    case RowsKind::Jagged: {
+      const std::vector<int64_t> &table = offsets[rows.getName().str()];
+      return table[b + 1] - table[b];
+    }
+    case RowsKind::Dense:
+      return size.longest;
+    case RowsKind::Fixed:
+    case RowsKind::Broadcast:
+      return rows.getCount();
+    }
+    return 0;
+  }
+
+  /// The dimensions in memory (Evaluator.h, NamedTensors).
+  std::vector<int64_t> shapeOf(AttnTensorType type) {
+    std::vector<int64_t> shape;
+    for (AxisAttr axis : type.getAxes()) {
+      RowsAttr rows = axis.getRows();
+      bool hasBatch = rows && (rows.getKind() == RowsKind::Dense || rows.getKind() == RowsKind::Fixed);
+      if (hasBatch)
+        shape.push_back(size.batch);
+      if (axis.getKind() == AxisKind::Blocks) {
+        int64_t blocks = 0, n = axis.getSize();
+        for (int64_t b = 0; b < (hasBatch ? 1 : size.batch); ++b)
+          blocks += (length(rows, b) + n - 1) / n;
+        shape.push_back(blocks);
+      } else if (axis.getKind() == AxisKind::Rows) {
+        bool jagged = rows.getKind() == RowsKind::Jagged;
+        shape.push_back(jagged ? offsets[rows.getName().str()].back() + size.paddingRows : length(rows, 0));
+      } else if (mlir::ShapedType::isDynamic(axis.getSize())) {
+        // Heads and table lengths known at launch: a few heads, and an entry for every distance of two positions.
+        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(size.longest, 1));
+      } else
+        shape.push_back(axis.getSize());
+    }
+    return shape;
+  }
+
+  NpyArray makeTensor(mlir::BlockArgument argument) {
+    auto type = llvm::cast<AttnTensorType>(argument.getType());
+    NpyArray array{dtypeOf(type.getElementType()), shapeOf(type), {}};
+    int64_t count = 1;
+    for (int64_t extent : array.shape)
+      count *= extent;
+    std::vector<double> values(count);
+    BlocksOp blocks;
+    for (mlir::Operation *user : argument.getUsers())
+      if (auto op = llvm::dyn_cast<BlocksOp>(user))
+        blocks = op;
+    if (blocks)
+      fillBlockList(blocks, type, array.shape, values);
+    else if (type.getElementType().isInteger())
+      fillDocuments(type, array.shape, values);
+    else
+      fillNumbers(argument, array.dtype, values);
+    if (!type.getElementType().isInteger())
+      poisonPadding(type, array.shape, values);
+    array.bytes = encodeElements(values, array.dtype);
+    return array;
+  }
+
+  void fillNumbers(mlir::BlockArgument argument, DType dtype, std::vector<double> &values) {
+    bool isRotaryTable = llvm::any_of(argument.getUses(), [](mlir::OpOperand &use) {
+      return llvm::isa<RotaryOp>(use.getOwner()) && use.getOperandNumber() == 1;
+    });
+    for (double &value : values) {
+      if (dtype == DType::UE8M0)
+        value = std::ldexp(1, int(random.integer(-3, 1)));
+      else if (isRotaryTable)
+        value = std::cos(2 * M_PI * random.unit());
+      else
+        value = random.normal();
+    }
+  }
+
+  /// Documents of a few dozen rows, numbered from 0, or small numbers where no rows are counted.
+  void fillDocuments(AttnTensorType type, const std::vector<int64_t> &shape, std::vector<double> &values) {
+    int64_t last = shape.empty() ? 1 : shape.back();
+    bool rowsAreLast = type.getRows() && !type.getAxes().empty() &&
+                       type.getAxes().back().getKind() == AxisKind::Rows;
+    double document = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (rowsAreLast && i % last == 0)
+        document = 0;
+      if (rowsAreLast && random.integer(0, 31) == 0)
+        ++document;
+      values[i] = rowsAreLast ? document : double(random.integer(0, 3));
+    }
+  }
+
+  /// [blocks, heads, longest list] or [blocks, longest list]: ascending key blocks, each with probability 1/2, then -1.
+  void fillBlockList(BlocksOp op, AttnTensorType type, const std::vector<int64_t> &shape,
+                     std::vector<double> &values) {
+    RowsAttr queries = llvm::cast<MaskType>(op.getMask().getType()).getQueries();
+    RowsAttr keys = llvm::cast<MaskType>(op.getMask().getType()).getKeys();
+    int64_t entries = shape.back(), heads = type.getHeads();
+    std::fill(values.begin(), values.end(), -1);
+    size_t at = 0;
+    for (int64_t b = 0; b < size.batch; ++b) {
+      int64_t queryBlocks = (length(queries, b) + op.getQueryBlock() - 1) / op.getQueryBlock();
+      int64_t keyBlocks = (length(keys, b) + op.getKeyBlock() - 1) / op.getKeyBlock();
+      for (int64_t row = 0; row < queryBlocks * heads && at < values.size(); ++row, at += entries) {
+        int64_t n = 0;
+        for (int64_t key = 0; key < keyBlocks && n < entries; ++key)
+          if (random.integer(0, 1))
+            values[at + n++] = double(key);
+      }
+    }
+  }
+
+  /// What no sequence owns is NaN: a kernel that reads it as data is found out.
+  void poisonPadding(AttnTensorType type, const std::vector<int64_t> &shape, std::vector<double> &values) {
+    if (type.getAxes().empty() || type.getAxes()[0].getKind() != AxisKind::Rows ||
+        type.getAxes()[0].getRows().getKind() != RowsKind::Jagged || shape[0] == 0)
+      return;
+    const std::vector<int64_t> &table = offsets[type.getAxes()[0].getRows().getName().str()];
+    int64_t perRow = int64_t(values.size()) / shape[0];
+    for (int64_t row = 0; row < shape[0]; ++row)
+      if (row < table.front() || row >= table.back())
+        std::fill_n(values.begin() + row * perRow, perRow, std::numeric_limits<double>::quiet_NaN());
+  }
+};
+
+} // namespace
+
+Expected<Arrays> randomInputs(SpecOp spec, const BatchSize &size, const Arrays &given) {
+  if (size.batch < 0 || size.shortest < 0 || size.shortest > size.longest)
+    return Error{"a batch needs a size of at least 0 and lengths A:B with 0 <= A <= B, found batch " +
+                 std::to_string(size.batch) + " and lengths " + std::to_string(size.shortest) + ":" +
+                 std::to_string(size.longest)};
+  int64_t most = int64_t(1) << 31;
+  if (size.batch > most || size.longest > most || size.batch * std::max<int64_t>(size.longest, 1) > most)
+    return Error{"a random batch of " + std::to_string(size.batch) + " sequences of up to " +
+                 std::to_string(size.longest) + " rows does not fit this machine; use fewer or shorter ones"};
+  return Generator(spec, size, given).run();
+}
+
+} // namespace fovea

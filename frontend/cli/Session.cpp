@@ -1,0 +1,110 @@
+// frontend/cli/Session.cpp - reading, compiling, opening.
+#include "frontend/cli/Session.h"
+#include "passes/Attn/DeriveBackward.h"
+#include "runtime/core/File.h"
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+
+namespace fovea::cli {
+
+int fail(const std::string &text) {
+  llvm::errs() << "fovea: error: " << text << "\n";
+  return kFailure;
+}
+
+Session::Session() : context(mlir::MLIRContext::Threading::DISABLED) {
+  mlir::DialectRegistry registry;
+  registerCompilerDialects(registry);
+  context.appendDialectRegistry(registry);
+  codegen::registerPtxDialects(context);
+  context.loadAllAvailableDialects(); // the phases build ops of all of them
+}
+
+Expected<std::string> readText(const std::string &path) {
+  if (path != "-")
+    return readFile(path);
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Session::read(const std::string &path, const std::string &target,
+                                                sema::Kernels kernels) {
+  Expected<std::string> text = readText(path);
+  if (!text) {
+    fail(text.message());
+    return nullptr;
+  }
+  std::string name = path == "-" ? "<stdin>" : path;
+  ReadResult result = target.empty() ? readSpec(*text, name, context)
+                                     : readSpec(*text, name, context, target, kernels);
+  llvm::errs() << result.messages;
+  return std::move(result.module);
+}
+
+attn::SpecOp Session::forwardOf(mlir::ModuleOp module) {
+  for (attn::SpecOp spec : module.getOps<attn::SpecOp>())
+    if (!spec.getGradientOf())
+      return spec;
+  return nullptr;
+}
+
+Expected<attn::SpecOp> Session::backwardOf(mlir::ModuleOp module) {
+  for (attn::SpecOp spec : module.getOps<attn::SpecOp>())
+    if (spec.getGradientOf())
+      return spec;
+  attn::SpecOp forward = forwardOf(module);
+  if (!forward.getEmit() || !forward.getEmit()->getBackward())
+    return Error{"'" + forward.getSymName().str() + "' has no backward; its spec would say `emit : forward, backward`"};
+  mlir::FailureOr<attn::SpecOp> backward = deriveBackward(forward);
+  if (failed(backward))
+    return Error{"'" + forward.getSymName().str() + "' has no gradient (see above)"};
+  return *backward;
+}
+
+Expected<DeviceChoice> chooseDevice(const std::string &spec, const std::string &target) {
+  if (!target.empty() && !findTarget(target))
+    return Error{"unknown target '" + target + "'; known are " + targetNames()};
+  std::string name = spec == "emulator" && !target.empty() ? "emulator:" + target : spec;
+  Expected<Device> device = Device::open(name);
+  if (!device)
+    return device.error();
+  if (!target.empty())
+    return DeviceChoice{*device, target};
+  if (!device->facts().target)
+    return Error{"no target fits: " + device->description()};
+  return DeviceChoice{*device, std::string(device->facts().target->name)};
+}
+
+Expected<Module> loadModule(const Device &device, const CompiledSpec &compiled) {
+  return Module::load(device, compiled.ptx, compiled.manifest);
+}
+
+Expected<void> makeFolder(const std::string &path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    return Error{"cannot make the folder " + path + ": " + error.message()};
+  return {};
+}
+
+Expected<Arrays> backwardInputs(attn::SpecOp forward, attn::SpecOp backward, const Arrays &inputs,
+                                const BatchSize &size) {
+  llvm::Expected<attn::reference::Evaluation> outputs =
+      attn::reference::evaluate(forward, toNamedTensors(forward, inputs));
+  if (!outputs)
+    return Error{llvm::toString(outputs.takeError())};
+  Arrays given = inputs;
+  attn::YieldOp yield = forward.getYield();
+  for (auto [name, value] : llvm::zip(yield.getResultNames(), yield.getValues())) {
+    std::string text = llvm::cast<mlir::StringAttr>(name).str();
+    auto type = llvm::cast<attn::AttnTensorType>(value.getType());
+    if (backward.getInput(text))
+      given[text] = toArray(outputs->tensors.at(text), dtypeOf(type.getElementType()));
+  }
+  BatchSize again = size;
+  ++again.seed; // other numbers than q's
+  return randomInputs(backward, again, given);
+}
+
+} // namespace fovea::cli

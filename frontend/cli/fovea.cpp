@@ -1,0 +1,145 @@
+// frontend/cli/fovea.cpp - the command line of `fovea`: options in clang's manner, one subcommand per question.
+#include "frontend/cli/Commands.h"
+#include "frontend/cli/Session.h"
+
+#include <llvm/Config/llvm-config.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/InitLLVM.h>
+
+using namespace fovea;
+using namespace fovea::cli;
+namespace cl = llvm::cl;
+
+static cl::SubCommand compileSub("compile", "compile a spec to PTX, manifest and header");
+static cl::SubCommand checkSub("check", "compile, run on random data, compare every output with the f64 meaning");
+static cl::SubCommand runSub("run", "run a spec's kernel on .npy files: --q q.npy --k k.npy ... -o DIR");
+static cl::SubCommand evalSub("eval", "the f64 meaning of a spec, on random data or .npy files");
+static cl::SubCommand explainSub("explain", "what the kernel is made of, and why this schedule");
+static cl::SubCommand fmtSub("fmt", "print a spec in canonical form");
+static cl::SubCommand devicesSub("devices", "list the devices that kernels can run on");
+
+static cl::OptionCategory category("options");
+
+static cl::opt<std::string> spec(cl::Positional, cl::desc("SPEC"), cl::Required, cl::cat(category), cl::sub(compileSub),
+                                 cl::sub(checkSub), cl::sub(runSub), cl::sub(evalSub), cl::sub(explainSub),
+                                 cl::sub(fmtSub));
+static cl::opt<std::string> target("target", cl::desc("sm_100a or sm_90a (compile, explain: sm_100a; check, run: the "
+                                                      "device's)"),
+                                   cl::cat(category), cl::sub(compileSub), cl::sub(checkSub), cl::sub(runSub),
+                                   cl::sub(explainSub));
+static cl::opt<std::string> emit("emit", cl::cat(category), cl::sub(compileSub),
+                                 cl::desc("ast, attn, grad, schedule, tile, alloc, sync, nvvm, ptx, manifest, header; "
+                                          "default: PTX, manifest and header, as files"));
+static cl::opt<std::string> output("o", cl::cat(category), cl::value_desc("PATH"), cl::sub(compileSub), cl::sub(runSub),
+                                   cl::sub(evalSub), cl::desc("a file with --emit, else a folder"));
+static cl::opt<std::string> device("device", cl::init("emulator"), cl::cat(category), cl::sub(checkSub),
+                                   cl::sub(runSub), cl::desc("emulator, emulator:TARGET or cuda:N"));
+static cl::opt<int64_t> batch("batch", cl::init(8), cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+                              cl::desc("sequences (8)"));
+static cl::opt<std::string> lengths("lengths", cl::cat(category), cl::value_desc("A:B"), cl::sub(checkSub),
+                                    cl::sub(evalSub), cl::desc("rows of a sequence, drawn from A to B (1:256)"));
+static cl::opt<int64_t> seq("seq", cl::init(-1), cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+                            cl::desc("rows of every sequence, instead of --lengths"));
+static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+                              cl::desc("of the random data (0)"));
+static cl::opt<bool> wide("i64-offsets", cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+                          cl::desc("int64 offsets instead of int32"));
+static cl::opt<std::string> async("async", cl::cat(category), cl::sub(checkSub),
+                                  cl::desc("when the emulator completes asynchronous work: lazy, eager, random"));
+static cl::opt<bool> backward("backward", cl::cat(category), cl::sub(checkSub), cl::sub(runSub), cl::sub(evalSub),
+                              cl::desc("the gradients"));
+static cl::opt<bool> random_("random", cl::cat(category), cl::sub(evalSub), cl::desc("draw the inputs"));
+static cl::opt<bool> json("json", cl::cat(category), cl::sub(checkSub), cl::sub(evalSub), cl::sub(explainSub),
+                          cl::sub(devicesSub), cl::desc("print tables as JSON"));
+
+static const std::pair<const char *, cl::SubCommand *> kCommands[] = {
+    {"compile", &compileSub}, {"check", &checkSub}, {"run", &runSub},        {"eval", &evalSub},
+    {"explain", &explainSub}, {"fmt", &fmtSub},     {"devices", &devicesSub}};
+
+static int usage(const std::string &text) {
+  llvm::errs() << "fovea: error: " << text << "; see fovea --help\n";
+  return kUsage;
+}
+
+static void printVersion(llvm::raw_ostream &os) {
+  os << "fovea " << FOVEA_VERSION << " (LLVM " << LLVM_VERSION_STRING << "; targets " << targetNames() << ")\n";
+}
+
+/// Takes the inputs of `run` and `eval` out of the arguments: any `--NAME FILE.npy` or `--NAME=FILE.npy`. What the
+/// inputs are called is the spec's business, so they cannot be options that are known in advance.
+static std::map<std::string, std::string> takeFiles(std::vector<const char *> &arguments) {
+  std::map<std::string, std::string> files;
+  std::vector<const char *> rest;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    llvm::StringRef argument = arguments[i];
+    bool named = argument.consume_front("--") && !argument.empty();
+    auto [name, value] = argument.split('=');
+    if (named && value.ends_with(".npy"))
+      files[name.str()] = value.str();
+    else if (named && value.empty() && i + 1 < arguments.size() && llvm::StringRef(arguments[i + 1]).ends_with(".npy"))
+      files[name.str()] = arguments[++i];
+    else
+      rest.push_back(arguments[i]);
+  }
+  arguments = rest;
+  return files;
+}
+
+static Expected<BatchSize> batchSize() {
+  BatchSize size;
+  size.batch = batch;
+  size.seed = seed;
+  size.wideOffsets = wide;
+  if (seq >= 0)
+    size.shortest = size.longest = seq;
+  if (lengths.empty())
+    return size;
+  auto [low, high] = llvm::StringRef(lengths).split(':');
+  if (seq >= 0 || low.getAsInteger(10, size.shortest) || high.getAsInteger(10, size.longest))
+    return Error{seq >= 0 ? "--lengths and --seq exclude each other" : "expected --lengths=A:B, found '" + lengths + "'"};
+  return size;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  std::vector<const char *> arguments(argv, argv + argc);
+  llvm::StringRef command = argc > 1 ? argv[1] : "";
+  bool known = command.empty() || command.starts_with("-");
+  for (auto [name, sub] : kCommands)
+    known |= command == name;
+  if (!known)
+    return usage("unknown command '" + command.str() + "'; expected compile, check, run, eval, explain, fmt or devices");
+  std::map<std::string, std::string> files;
+  if (command == "run" || command == "eval")
+    files = takeFiles(arguments);
+
+  cl::SetVersionPrinter(printVersion);
+  for (auto [name, sub] : kCommands)
+    cl::HideUnrelatedOptions(category, *sub);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(int(arguments.size()), arguments.data(),
+                                   "Fovea compiles attention specs to GPU kernels.\n", &llvm::errs()))
+    return kUsage;
+
+  Expected<BatchSize> size = batchSize();
+  if (!size)
+    return usage(size.message());
+  std::string chip = target.empty() ? "sm_100a" : target.getValue();
+  if (compileSub)
+    return compileCommand({spec, chip, emit, output});
+  if (checkSub)
+    return checkCommand({spec, target, device, async, *size, backward, json});
+  if (runSub)
+    return output.empty() ? usage("run needs -o DIR for its outputs")
+                          : runCommand({spec, target, device, output, files, backward});
+  if (evalSub)
+    return random_ && !files.empty() ? usage("eval takes --random or files, not both")
+                                     : evalCommand({spec, output, files, random_, backward, json, *size});
+  if (explainSub)
+    return explainCommand({spec, chip, json});
+  if (fmtSub)
+    return fmtCommand(spec);
+  if (devicesSub)
+    return devicesCommand(json);
+  return usage("expected a command: compile, check, run, eval, explain, fmt or devices");
+}
