@@ -1,6 +1,6 @@
 // runtime/emulator/machine/Async.cpp - the queue of pending asynchronous operations.
 #include "runtime/emulator/machine/Async.h"
-#include "runtime/emulator/machine/Machine.h"
+#include "runtime/emulator/machine/Scheduler.h"
 
 namespace fovea::emulator {
 
@@ -24,8 +24,14 @@ void AsyncEngine::issue(Cluster &c, std::unique_ptr<AsyncOp> op, uint64_t chain)
 void AsyncEngine::stepAt(Cluster &c, size_t index) {
   ++c.progress;
   AsyncOp &op = *chains[index].ops.front();
-  if (!op.step(c))
-    return;
+  try {
+    if (!op.step(c))
+      return;
+  } catch (const LocatedFault &) {
+    throw;
+  } catch (const Fault &f) {
+    throw LocatedFault(f.what(), op.issuer, op.line, int(op.lane));
+  }
   std::unique_ptr<AsyncOp> done = std::move(chains[index].ops.front());
   chains[index].ops.pop_front();
   if (chains[index].ops.empty())

@@ -1,6 +1,7 @@
 // runtime/emulator/machine/Control.cpp - branches, exit, trap, and what the host provides to device code.
 #include "runtime/emulator/machine/Decoder.h"
 #include "runtime/emulator/machine/Machine.h"
+#include "runtime/emulator/machine/Tcgen05.h"
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -38,6 +39,8 @@ Step runExit(Warp &w, const Inst &i) {
       o->warpExit(w);
   (void)i;
   bool all = w.active == w.group->mask;
+  if (w.active == w.live && !w.tmemStores.empty())
+    flushTmemStores(w);
   ++w.cta->cluster->progress;
   if (!all)
     ++w.group->pc;

@@ -42,6 +42,12 @@ struct Join {
   bool used = false;
 };
 
+/// A tcgen05.st that has not taken effect yet.
+struct TmemStore {
+  virtual ~TmemStore() = default;
+  virtual void apply(Tmem &t) = 0;
+};
+
 struct Warp : Lanes {
   Cta *cta = nullptr;
   const Code *code = nullptr;
@@ -57,6 +63,7 @@ struct Warp : Lanes {
   uint64_t instructions = 0;
   std::map<uint32_t, ThreadGroups> bulk;     ///< per lane: cp.async.bulk groups
   std::map<uint32_t, ThreadGroups> cpAsync;  ///< per lane: cp.async groups
+  std::vector<std::unique_ptr<TmemStore>> tmemStores;  ///< issued, not yet waited for
   bool carry[32] = {};
   std::unique_ptr<uint8_t[]> file;
   bool runnable() const {

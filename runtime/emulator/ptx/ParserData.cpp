@@ -27,16 +27,18 @@ std::string nearest(std::string_view word, const std::vector<std::string_view> &
   std::string best;
   size_t bestDistance = std::max<size_t>(2, word.size() / 3) + 1;
   for (std::string_view c : candidates) {
-    std::vector<size_t> row(c.size() + 1);
+    // Edit distance; two neighbouring letters that changed places count once.
+    std::vector<size_t> before, last, row(c.size() + 1);
     for (size_t j = 0; j <= c.size(); ++j)
       row[j] = j;
     for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
+      before = std::move(last);
+      last = row;
       row[0] = i;
       for (size_t j = 1; j <= c.size(); ++j) {
-        size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (word[i - 1] != c[j - 1])});
-        diagonal = row[j];
-        row[j] = next;
+        row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (word[i - 1] != c[j - 1])});
+        if (i > 1 && j > 1 && word[i - 1] == c[j - 2] && word[i - 2] == c[j - 1])
+          row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
     if (row[c.size()] < bestDistance) {

@@ -1,0 +1,22 @@
+// runtime/emulator/driver/LaunchFile.h - launch.json: buffers, parameters and launches of any PTX (test/conformance/README.md).
+#pragma once
+#include "runtime/emulator/machine/Program.h"
+#include <nlohmann/json.hpp>
+
+namespace fovea::emulator {
+
+/// What the command line adds to the file.
+struct LaunchOptions {
+  std::string ptx;                ///< KERNEL.ptx, "" when the file names its own
+  std::string outputs;            ///< folder for saved buffers, "" = beside the file
+  std::string policy;             ///< overrides "async"
+  bool hasSeed = false;
+  uint64_t seed = 0, limit = 0;
+  unsigned threads = 0;
+};
+
+/// Runs the file. Unknown keys and values that make no sense throw std::runtime_error with the key's name; LoadError for
+/// the PTX. Outputs are written also when the kernel failed.
+Report runLaunchFile(const std::string &path, const LaunchOptions &options);
+
+} // namespace fovea::emulator
