@@ -99,7 +99,7 @@ TEST(Parser, survivesHostileText) {
   std::mt19937 rng(1);
   for (int k = 0; k < 3000; ++k) {
     std::string s = good;
-    for (unsigned n = rng() % 4 + 1; n--;) {
+    for (unsigned n = rng() % 4 + 1; n-- && !s.empty();) {
       size_t at = rng() % s.size();
       switch (rng() % 4) {
       case 0: s[at] = char(rng()); break;
