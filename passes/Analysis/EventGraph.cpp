@@ -221,10 +221,32 @@ std::string EventGraph::describeWaits(const Circuit &circuit) const {
 }
 
 std::string EventGraph::describe(const Circuit &circuit) const {
+  // Only what leads from one program to another, or from one item to the next, is worth a word.
   std::string text;
-  for (unsigned e : circuit.edges)
-    text += name(edges[e].from) + " -> ";
-  return circuit.edges.empty() ? text : text + name(edges[circuit.edges.front()].from);
+  StringRef role;
+  auto at = [&](const Event &event) {
+    if (event.kind == Event::Kind::NextCta || event.role == role)
+      return;
+    role = event.role;
+    text += (text.empty() ? "" : " -> ") + role.str();
+  };
+  if (!circuit.edges.empty())
+    at(events[edges[circuit.edges.front()].from]);
+  for (unsigned e : circuit.edges) {
+    const Edge &edge = edges[e];
+    const Event &from = events[edge.from], &to = events[edge.to];
+    if (edge.kind == Edge::Kind::Full || edge.kind == Edge::Kind::Empty) {
+      at(from);
+      text += " -[" + ChannelOp(from.channel).getSymName().str() + (edge.kind == Edge::Kind::Empty ? " empty]" : "]");
+    } else if (edge.kind == Edge::Kind::Closing) {
+      if (from.kind != Event::Kind::NextCta) {
+        at(from);
+        text += to.kind == Event::Kind::NextCta ? " -> the next CTA" : " -> the next item";
+      }
+    }
+    at(to);
+  }
+  return text;
 }
 
 std::optional<Circuit> EventGraph::findCritical() const {

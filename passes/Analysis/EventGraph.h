@@ -67,7 +67,7 @@ public:
   /// The circuit of the greatest duration over tokens: its period is the kernel's, its events are the bottleneck.
   /// Requires a live graph. None when no circuit takes time.
   std::optional<Circuit> findCritical() const;
-  /// The events of a circuit by name: "load takes K -> qk takes K -> …".
+  /// The roles and channels that a circuit runs through: "load -[K] -> qk -[S] -> softmax -> …".
   std::string describe(const Circuit &circuit) const;
 
   /// Fewest tokens on a path between two events (0: earlier in the same item), none if there is no path.

@@ -3,7 +3,9 @@
 #include "dialect/Layout/SmemTile.h"
 #include "dialect/Layout/TmemLayout.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "passes/Schedule/UnitRates.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Lower/Networks.h"
+#include "passes/Tile/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace fovea;
@@ -11,11 +13,6 @@ using namespace fovea::tile;
 using llvm::Expected;
 using mlir::cast;
 using mlir::dyn_cast;
-
-const char *Cost::bound() const {
-  double p = period();
-  return p == memory ? "memory" : p == tensor ? "tensor core" : p == exponential ? "exponentials" : "latency";
-}
 
 Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr attr, const Target &target) {
   ScheduleOverrides o;
@@ -60,7 +57,7 @@ namespace {
 class Enumerator {
 public:
   Enumerator(const Problem &p, const Target &target, const ScheduleOverrides &o)
-      : p(p), target(target), o(o), rates(unitRates(target)) {}
+      : p(p), target(target), o(o) {}
 
   std::vector<Candidate> run() {
     std::vector<Candidate> all;
@@ -71,10 +68,9 @@ public:
         for (bool tmem : pChoices())
           all.push_back(fused(rows, tmem));
       if (!o.roles || *o.roles == "split")
-        for (int64_t stages : {4, 3, 2, 1})
-          if (!o.stages || *o.stages == stages)
-            for (bool tmem : pChoices())
-              all.push_back(split(rows, o.stages.value_or(stages), tmem));
+        for (int64_t stages : o.stages ? std::vector<int64_t>{*o.stages} : std::vector<int64_t>{4, 3, 2, 1})
+          for (bool tmem : pChoices())
+            all.push_back(split(rows, stages, tmem));
     }
     return all;
   }
@@ -111,18 +107,15 @@ private:
     if (columns)
       ctas = std::min(ctas, target.tmemColumns / columns);
     s.ctasPerSm = o.ctasPerSm.value_or(std::max<int64_t>(ctas, 1));
-    if (smem > target.smemPerCta)
-      c.refusal = "needs " + std::to_string(smem) + " bytes of shared memory";
-    else if (target.tcgen05 && !columns)
-      c.refusal = "needs " + std::to_string(p.block + p.valueDim) + " columns of tensor memory";
-    else if (o.ctasPerSm && *o.ctasPerSm > ctas)
-      c.refusal = "fits " + std::to_string(ctas) + " CTAs per SM, the schedule asks for " + std::to_string(*o.ctasPerSm);
-    else if (o.stages && *o.stages != 1)
-      c.refusal = "has one stage by construction; stages belong to split roles";
+    needs(c, smem, target.smemPerCta, "bytes of shared memory");
+    if (target.tcgen05 && !columns)
+      needs(c, p.block + p.valueDim, target.tmemColumns, "columns of tensor memory");
+    if (o.ctasPerSm)
+      needs(c, *o.ctasPerSm, ctas, "CTAs per SM");
+    if (o.stages && *o.stages != 1)
+      refuse(c, "has one stage by construction: stages belong to split roles");
     c.name = "fused, " + std::to_string(rows) + " rows" + pName(tmem) + ", " + std::to_string(s.ctasPerSm) +
              " CTAs per SM";
-    price(c, rows, double(s.ctasPerSm));
-    c.cost.chain += rates.ctaStart;
     return c;
   }
 
@@ -150,8 +143,7 @@ private:
         if (columns <= target.tmemColumns)
           break;
       }
-      if (columns > target.tmemColumns)
-        c.refusal = "needs " + std::to_string(columns) + " columns of tensor memory";
+      needs(c, columns, target.tmemColumns, "columns of tensor memory");
       if (!tmem)
         smem += s.depths["P"] * tileBytes(rows, p.block);
     } else {
@@ -160,12 +152,24 @@ private:
       s.groups = {{"consumer", 0, warps, warps == 4 ? 240 : 232, {"qk", "softmax", "pv", "epilogue", "store"}},
                   {"load", warps, 4, 40, {"load"}}};
     }
-    if (smem > target.smemPerCta)
-      c.refusal = "needs " + std::to_string(smem) + " bytes of shared memory";
+    needs(c, smem, target.smemPerCta, "bytes of shared memory");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
-      c.refusal = "is one CTA per SM by construction";
-    price(c, rows, double(stages));
+      refuse(c, "is one CTA per SM by construction: ctas_per_sm belongs to fused roles");
     return c;
+  }
+
+  // The greatest excess is the one to report.
+  void needs(Candidate &c, int64_t amount, int64_t limit, const char *what) {
+    double excess = double(amount) / double(std::max<int64_t>(limit, 1));
+    if (amount <= limit || excess < c.excess)
+      return;
+    c.excess = excess;
+    c.refusal = "needs " + std::to_string(amount) + " " + what + " of " + std::to_string(limit);
+  }
+  // Contradictions in what was asked for come after every lack of room.
+  void refuse(Candidate &c, const char *why) {
+    c.excess = 1e6;
+    c.refusal = why;
   }
 
   std::string pName(bool tmem) const { return !target.tcgen05 ? "" : tmem ? ", P in TMEM" : ", P in SMEM"; }
@@ -180,43 +184,49 @@ private:
     return std::max(p.block / 2 + 34, p.valueDim / 2 + p.block / 4 + 26);
   }
 
-  void price(Candidate &c, int64_t rows, double inFlight) {
-    Cost &k = c.cost;
-    double bytes = 2.0 * rows * (2 * p.headDim + 2 * p.valueDim);
-    double bytesPerClock = rates.hbmBytesPerSecond / (target.sms * rates.clockGhz * 1e9);
-    k.memory = bytes / bytesPerClock;
-    // The diagonal's blocks are separate products of all rows (tcgen05) or of their own rows only (wgmma, mma).
-    double width = target.tcgen05 ? rows : p.block;
-    double flops = 2.0 * rows * width * (p.headDim + p.valueDim);
-    k.tensor = flops / (rates.tensorFlops * (rows == 64 ? rates.halfTileFactor : 1));
-    k.exponential = double(rows) * p.block / rates.mufu;
-    double arithmetic = double(rows) * (8.0 * p.block + 4.0 * p.valueDim) / rates.issue;
-    k.chain = rates.loadLatency + bytes * 0.75 / (4 * bytesPerClock) + k.tensor + 2 * rates.productLatency +
-              k.exponential + arithmetic + 6 * rates.handover;
-    k.items = inFlight;
-  }
-
   const Problem &p;
   const Target &target;
   const ScheduleOverrides &o;
-  UnitRates rates;
 };
+
+// Builds every candidate's network on its groups, and runs its event graph.
+void priceAll(std::vector<Candidate> &all, const Target &target,
+              llvm::function_ref<KernelOp(mlir::ModuleOp, const Schedule &)> build, mlir::MLIRContext *context) {
+  mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(mlir::UnknownLoc::get(context)));
+  std::vector<std::pair<Candidate *, KernelOp>> kernels;
+  for (Candidate &c : all)
+    if (c.refusal.empty())
+      kernels.push_back({&c, build(*module, c.schedule)});
+  mlir::PassManager pm(context);
+  pm.enableVerifier(false);
+  pm.addPass(createMapRolesPass());
+  if (failed(pm.run(*module)))
+    for (auto &[candidate, kernel] : kernels)
+      candidate->refusal = "cannot be mapped to its warp groups";
+  else
+    for (auto &[candidate, kernel] : kernels)
+      candidate->cost = price(kernel, candidate->schedule, target, candidate->refusal);
+}
 } // namespace
 
 Expected<std::vector<Candidate>> fovea::enumerateForward(const Problem &problem, const Target &target,
                                                          const ScheduleOverrides &overrides) {
   std::vector<Candidate> all = Enumerator(problem, target, overrides).run();
-  std::stable_sort(all.begin(), all.end(), [](const Candidate &x, const Candidate &y) {
-    if (x.refusal.empty() != y.refusal.empty())
-      return x.refusal.empty();
-    return x.cost.period() < y.cost.period();
-  });
   if (all.empty())
     return llvm::createStringError("schedule " + std::string(target.name) +
                                    ": a tile must hold a whole block: tile_m is below the block of " +
                                    std::to_string(problem.block) + " rows");
+  auto build = [&](mlir::ModuleOp module, const Schedule &schedule) {
+    return buildForward(module, problem, schedule, target, module.getLoc());
+  };
+  priceAll(all, target, build, problem.element.getContext());
+  std::stable_sort(all.begin(), all.end(), [](const Candidate &x, const Candidate &y) {
+    if (x.refusal.empty() != y.refusal.empty())
+      return x.refusal.empty();
+    return x.refusal.empty() ? x.clocksPerRow() < y.clocksPerRow() : x.excess < y.excess;
+  });
   if (!all.front().refusal.empty())
-    return llvm::createStringError("schedule " + std::string(target.name) + ": " + all.front().name + " " +
-                                   all.front().refusal + ", beyond what the target has");
+    return llvm::createStringError("schedule " + std::string(target.name) + ": no schedule fits; the nearest, " +
+                                   all.front().name + ", " + all.front().refusal);
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include "dialect/Tile/Schedule.h"
 #include "passes/Lower/Problem.h"
+#include "passes/Schedule/Cost.h"
 #include "runtime/abi/Target.h"
 #include "llvm/Support/Error.h"
 #include <optional>
@@ -23,24 +24,15 @@ struct ScheduleOverrides {
   static llvm::Expected<ScheduleOverrides> fromAttr(mlir::DictionaryAttr attr, const Target &target);
 };
 
-/// Where the time of one work item goes, in clocks of one SM with its share of the chip's memory bandwidth. Modelled,
-/// not measured.
-struct Cost {
-  double memory = 0;    ///< bytes over the SM's share of the achievable bandwidth: the floor
-  double tensor = 0;    ///< products over the tensor core's rate
-  double exponential = 0; ///< ex2 over the MUFU's rate
-  double chain = 0;     ///< one item alone, from its load to its store
-  double items = 1;     ///< items in flight on an SM
-  /// Clocks per item: the busiest unit, or the chain shared by the items in flight.
-  double period() const { return std::max({memory, tensor, exponential, chain / items}); }
-  const char *bound() const;
-};
-
 struct Candidate {
   tile::Schedule schedule;
   std::string name;    ///< "fused, 64 rows, 4 CTAs per SM"
   Cost cost;
   std::string refusal; ///< why it cannot be built; empty if it can
+  double excess = 0;   ///< what the refusal asks for over what there is; the nearest refusal is reported
+
+  /// What candidates are compared by: tiles of different heights do different amounts of work per item.
+  double clocksPerRow() const { return cost.period() / double(schedule.tileRows); }
 };
 
 /// All candidates that the overrides allow, best first; infeasible ones last with their refusal. An error if none

@@ -12,18 +12,25 @@ struct UnitRates {
   double hbmBytesPerSecond;  ///< achieved by a copy
   double tensorFlops;        ///< 16-bit products of full-rate shapes
   double halfTileFactor;     ///< rate of 64-row products
-  double mufu = 16;          ///< ex2
-  double issue = 128;        ///< f32 lanes
   double loadLatency;        ///< clocks from a TMA issue to its data, out of HBM
   double productLatency;     ///< clocks from issue to results of a small product, beyond its work
   double handover;           ///< clocks of one barrier hand-over between warps
-  double ctaStart;           ///< clocks to start a CTA and find its work
+  double ctaStart;           ///< clocks to start a CTA, set up its barriers and find its work
+  double itemSearch;         ///< clocks of a persistent group to find its next item
+  double stridingLoss;       ///< time of static striding over that of the hardware's order, at the memory floor
+  double mufu = 16;          ///< ex2
+  double issue = 128;        ///< f32 lanes
+  double sharedBytes = 128;  ///< bytes to or from shared memory
+  double storeLatency = 500; ///< clocks until a TMA store has read its source
+  double tmaIssue = 8;       ///< clocks between two TMA instructions of one thread
+  double dependent = 25;     ///< clocks of a short chain of dependent instructions
+  double groupSync = 30;     ///< clocks of a named barrier
 };
 
 inline UnitRates unitRates(const Target &target) {
   if (target.tcgen05)
-    return {1.85, 7.4e12, 8192, 0.5, 16, 128, 1200, 250, 52, 1500};
-  return {1.75, 4.27e12, 4096, 1.0, 16, 128, 1100, 60, 68, 1500};
+    return {1.85, 7.4e12, 8192, 0.5, 1200, 250, 52, 1500, 700, 1.05};
+  return {1.75, 4.27e12, 4096, 1.0, 1100, 60, 68, 1500, 700, 1.05};
 }
 
 } // namespace fovea

@@ -1,0 +1,233 @@
+// passes/Schedule/Cost.cpp - durations of tile ops, and the period of the event graph under them.
+#include "passes/Schedule/Cost.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/EventGraph.h"
+#include "passes/Schedule/UnitRates.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::tile;
+
+const char *Cost::bound() const {
+  double busiest = std::max({memory, tensor, exponential, arithmetic, circuit});
+  return busiest == memory        ? "memory"
+         : busiest == tensor      ? "tensor core"
+         : busiest == exponential ? "exponentials"
+         : busiest == arithmetic  ? "arithmetic"
+                                  : "latency";
+}
+
+namespace {
+// What one op costs: its threads' clocks, the clocks until its asynchronous work is done, and the units' work.
+struct OpCost {
+  double threads = 0, asynchronous = 0;
+  double bytes = 0, tensor = 0, exponential = 0, arithmetic = 0;
+};
+
+int64_t elements(Type type) {
+  auto shaped = dyn_cast<RankedTensorType>(type);
+  return shaped ? shaped.getNumElements() : 0;
+}
+
+class Pricer {
+public:
+  Pricer(KernelOp kernel, const Schedule &schedule, const Target &target)
+      : kernel(kernel), schedule(schedule), target(target), rates(unitRates(target)),
+        bytesPerClock(rates.hbmBytesPerSecond / (target.sms * rates.clockGhz * 1e9)) {}
+
+  Cost run(std::string &refusal) {
+    Cost cost;
+    ScopedDiagnosticHandler handler(kernel.getContext(), [&](Diagnostic &d) {
+      refusal = d.str();
+      return success();
+    });
+    FailureOr<EventGraph> graph = EventGraph::build(kernel);
+    if (failed(graph))
+      return cost;
+    if (std::optional<Circuit> deadlock = graph->findDeadlock()) {
+      refusal = "deadlocks: " + graph->describeWaits(*deadlock);
+      return cost;
+    }
+    addWork(cost);
+    addDurations(*graph);
+    if (std::optional<Circuit> critical = graph->findCritical()) {
+      cost.circuit = critical->period() / schedule.ctasPerSm;
+      cost.critical = graph->describe(*critical);
+    }
+    if (schedule.persistent)
+      cost.imbalance = rates.stridingLoss;
+    return cost;
+  }
+
+private:
+  void addWork(Cost &cost) {
+    llvm::MapVector<StringRef, RoleCost> roles;
+    for (GroupOp group : kernel.getBody().getOps<GroupOp>()) {
+      for (Attribute role : group.getRoles()) {
+        RoleCost &r = roles[cast<StringAttr>(role).getValue()];
+        r.role = cast<StringAttr>(role).str(), r.group = group.getSymName().str();
+      }
+      for (Operation &op : group.getBody().front()) {
+        OpCost c = priceOp(op, group);
+        cost.bytes += c.bytes;
+        cost.tensor += c.tensor;
+        cost.exponential += c.exponential;
+        cost.arithmetic += c.arithmetic;
+        if (auto role = op.getAttrOfType<StringAttr>("tile.role")) {
+          roles[role.getValue()].threads += c.threads;
+          roles[role.getValue()].asynchronous += c.asynchronous;
+        }
+      }
+    }
+    for (auto &[name, role] : roles)
+      cost.roles.push_back(role);
+    cost.memory = cost.bytes / bytesPerClock;
+  }
+
+  // Program edges take what the threads do between two events; a hop takes the hand-over, and before it the rest of
+  // the asynchronous work on the slot, which the program itself does not wait for.
+  void addDurations(EventGraph &graph) {
+    std::vector<double> tail(graph.groups.size(), 0);
+    for (auto [g, program] : llvm::enumerate(graph.programs))
+      for (size_t i = 0; i < program.size(); ++i) {
+        double clocks = threadsBetween(graph.events[program[i]].op,
+                                       i + 1 < program.size() ? graph.events[program[i + 1]].op : nullptr,
+                                       graph.groups[g]);
+        if (i + 1 == program.size())
+          tail[g] = clocks;
+        else
+          programClocks[{program[i], program[i + 1]}] = clocks;
+      }
+    for (Edge &edge : graph.edges) {
+      const Event &from = graph.events[edge.from], &to = graph.events[edge.to];
+      switch (edge.kind) {
+      case Edge::Kind::Program:
+        edge.duration = programClocks.lookup({edge.from, edge.to});
+        break;
+      case Edge::Kind::Closing:
+        if (from.kind == Event::Kind::NextCta)
+          edge.duration = rates.ctaStart;
+        else
+          edge.duration = tail[from.group] + (to.kind == Event::Kind::NextCta ? drain(from) : rates.itemSearch);
+        break;
+      case Edge::Kind::Full:
+      case Edge::Kind::Empty: {
+        edge.duration = from.group == to.group && TakeOp(from.take).getUnit() == Unit::Threads ? rates.groupSync
+                                                                                               : rates.handover;
+        for (Operation *user : TakeOp(from.take).getSlot().getUsers())
+          edge.duration = std::max(edge.duration, rates.handover + priceOp(*user, graph.groups[from.group]).asynchronous);
+        break;
+      }
+      }
+    }
+  }
+
+  // A CTA leaves when its last store has read its source.
+  double drain(const Event &last) {
+    double clocks = 0;
+    for (Operation *user : TakeOp(last.take).getSlot().getUsers())
+      if (isa<StoreOp>(user))
+        clocks = rates.storeLatency;
+    return clocks;
+  }
+
+  double threadsBetween(Operation *from, Operation *to, GroupOp group) {
+    double clocks = 0;
+    for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
+      clocks += priceOp(*op, group).threads;
+    return clocks;
+  }
+
+  OpCost priceOp(Operation &op, GroupOp group) {
+    OpCost c;
+    // Four schedulers share the warps of a group.
+    const double lanes = std::min<double>(rates.issue, 32 * double(group.getWarps()));
+    const double mufu = std::min(rates.mufu, rates.mufu / 4 * double(group.getWarps()));
+    auto compute = [&](double instructions) {
+      c.threads += instructions / lanes;
+      c.arithmetic += instructions / rates.issue;
+    };
+    auto slotElements = [](Value slot) {
+      auto type = cast<SlotType>(slot.getType());
+      return double(type.getRows() * type.getCols());
+    };
+    auto slotBytes = [](Value slot) { return double(cast<SlotType>(slot.getType()).getBytes()); };
+    auto sharedTraffic = [&](double bytes) { c.threads += bytes / rates.sharedBytes; };
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](LoadOp load) {
+          c.bytes = slotBytes(load.getSlot());
+          // Boxes of 16 rows and 128 bytes.
+          c.threads = c.bytes / 2048 * rates.tmaIssue;
+          c.asynchronous = rates.loadLatency + c.bytes / (4 * bytesPerClock);
+        })
+        .Case([&](StoreOp store) {
+          c.bytes = slotBytes(store.getSlot());
+          c.threads = rates.tmaIssue;
+          c.asynchronous = rates.storeLatency + c.bytes / rates.sharedBytes;
+        })
+        .Case([&](StoreRowsOp store) {
+          c.bytes = 4.0 * elements(store.getValues().getType());
+          c.threads = 2 * rates.dependent;
+        })
+        .Case([&](MmaOp mma) {
+          auto d = cast<SlotType>(mma.getD().getType()), b = cast<SlotType>(mma.getB().getType());
+          double rows = double(d.getRows()), block = double(mma.getDiagonal().value_or(d.getRows()));
+          // The diagonal's blocks are separate products of all rows (tcgen05) or of their own rows only (wgmma, mma).
+          double width = target.tcgen05 ? rows : block;
+          double across = mma.getBTransposed() ? double(b.getCols()) : double(d.getCols());
+          c.tensor = 2 * rows * width * across / (rates.tensorFlops * (rows == 64 ? rates.halfTileFactor : 1));
+          c.threads = rates.dependent;
+          c.asynchronous = rates.productLatency + c.tensor;
+        })
+        .Case([&](ReadOp read) {
+          if (cast<SlotType>(read.getSlot().getType()).getSpace() != Space::Registers) {
+            compute(slotElements(read.getSlot()));
+            c.threads += 2 * rates.dependent;
+          }
+        })
+        .Case([&](WriteOp write) {
+          compute(slotElements(write.getSlot()) / 2); // one conversion a pair
+          if (cast<SlotType>(write.getSlot().getType()).getSpace() != Space::Registers) {
+            sharedTraffic(slotBytes(write.getSlot()));
+            c.threads += rates.dependent;
+          }
+        })
+        .Case([&](CopyOp copy) {
+          compute(1.5 * slotElements(copy.getTo()));
+          sharedTraffic(slotBytes(copy.getTo()));
+          c.threads += 3 * rates.dependent;
+        })
+        .Case<ClearTailOp, MaskTailOp>([&](auto) { c.threads = rates.dependent / 2; }) // full tiles skip the work
+        .Case([&](RowReduceOp reduce) {
+          compute(double(elements(reduce.getTile().getType())));
+          c.threads += 2 * rates.dependent;
+        })
+        .Case<math::Exp2Op, math::Log2Op, math::TanhOp>([&](auto special) {
+          double n = double(elements(special.getType()));
+          c.exponential = n / rates.mufu;
+          c.threads = n / mufu;
+        })
+        .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp>([](auto) {})
+        .Case([&](SyncOp) { c.threads = rates.groupSync; })
+        .Default([&](Operation *other) {
+          if (other->getNumResults() == 1)
+            compute(double(elements(other->getResult(0).getType())));
+        });
+    return c;
+  }
+
+  KernelOp kernel;
+  const Schedule &schedule;
+  const Target &target;
+  const UnitRates rates;
+  const double bytesPerClock;
+  llvm::DenseMap<std::pair<unsigned, unsigned>, double> programClocks;
+};
+} // namespace
+
+Cost fovea::price(KernelOp kernel, const Schedule &schedule, const Target &target, std::string &refusal) {
+  return Pricer(kernel, schedule, target).run(refusal);
+}

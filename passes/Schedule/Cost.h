@@ -1,0 +1,43 @@
+// passes/Schedule/Cost.h - the modelled time of one work item: the event graph with durations, and the units' work.
+#pragma once
+
+#include "dialect/Tile/Schedule.h"
+#include "dialect/Tile/Tile.h"
+#include "runtime/abi/Target.h"
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+/// Clocks that one role spends on an item: its threads, and the TMA copies or products that it issues.
+struct RoleCost {
+  std::string role, group;
+  double threads = 0, asynchronous = 0;
+};
+
+/// Where the time of one work item goes, in clocks of one SM with its share of the chip's memory bandwidth. Modelled,
+/// not measured.
+struct Cost {
+  double bytes = 0;       ///< moved between HBM and the SM
+  double memory = 0;      ///< bytes over the SM's share of the achievable bandwidth: the floor
+  double tensor = 0;      ///< products over the tensor core's rate
+  double exponential = 0; ///< ex2 over the MUFU's rate
+  double arithmetic = 0;  ///< other register arithmetic over the issue rate
+  double circuit = 0;     ///< period of the critical circuit of the event graph, over the CTAs that share the SM
+  double imbalance = 1;   ///< loss of static striding (persistent) against the hardware's order of CTAs
+  std::string critical;   ///< that circuit by name
+  std::vector<RoleCost> roles;
+
+  /// Clocks per item: the busiest unit or the critical circuit, whichever takes longer.
+  double period() const {
+    return imbalance * std::max({memory, tensor, exponential, arithmetic, circuit});
+  }
+  /// "memory", "tensor core", "exponentials", "arithmetic" or "latency" (the circuit).
+  const char *bound() const;
+};
+
+/// Prices a kernel whose roles are mapped to groups. An error (out of balance, or a deadlock as the cycle of waits) is
+/// returned as text in `refusal`, and the cost is then void.
+Cost price(tile::KernelOp kernel, const tile::Schedule &schedule, const Target &target, std::string &refusal);
+
+} // namespace fovea

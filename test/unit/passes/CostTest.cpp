@@ -1,0 +1,114 @@
+// test/unit/passes/CostTest.cpp - the cost model against what an H200 measured, and the schedules it chooses.
+#include "passes/Analysis/EventGraph.h"
+#include "test/unit/passes/Kernels.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using namespace fovea::tile;
+
+namespace {
+std::vector<Candidate> candidates(Kernels &kernels, const char *target, int64_t dim, int64_t block,
+                                  const ScheduleOverrides &overrides = {}) {
+  Variant v;
+  v.dim = dim, v.block = block;
+  auto all = enumerateForward(kernels.problem(v), *findTarget(target), overrides);
+  EXPECT_TRUE(bool(all)) << llvm::toString(all.takeError());
+  return std::move(*all);
+}
+
+// Milliseconds of the measured workload: 1,593,405 rows, 4 heads, on 132 SMs at 1.75 GHz.
+double measuredWorkload(const Candidate &c) { return c.clocksPerRow() * 1593405 * 4 / 132 / 1.75e9 * 1e3; }
+
+const Candidate &best(const std::vector<Candidate> &all, llvm::StringRef prefix) {
+  for (const Candidate &c : all)
+    if (c.refusal.empty() && llvm::StringRef(c.name).starts_with(prefix))
+      return c;
+  ADD_FAILURE() << "no candidate " << prefix.str();
+  return all.front();
+}
+
+// One H200: forward of 64-row blocks took 1.477 ms at D 128 and 0.740 ms at D 64 with one CTA per tile, and 1.54 to
+// 1.80 ms at D 128 with a persistent ring and static striding.
+TEST(Cost, AgreesWithTheMeasuredKernels) {
+  Kernels kernels;
+  auto d128 = candidates(kernels, "sm_90a", 128, 64), d64 = candidates(kernels, "sm_90a", 64, 64);
+  EXPECT_NEAR(measuredWorkload(best(d128, "fused, 64 rows, 4 CTAs")), 1.477, 0.08);
+  EXPECT_NEAR(measuredWorkload(best(d64, "fused, 64 rows")), 0.740, 0.04);
+  double ring = measuredWorkload(best(d128, "split, 64 rows"));
+  EXPECT_GT(ring, 1.54);
+  EXPECT_LT(ring, 1.80);
+}
+
+TEST(Cost, ChoosesSeveralCtasPerSmAtTheMemoryFloor) {
+  Kernels kernels;
+  auto all = candidates(kernels, "sm_90a", 128, 64);
+  EXPECT_EQ(all[0].name, "fused, 64 rows, 4 CTAs per SM");
+  EXPECT_STREQ(all[0].cost.bound(), "memory");
+  // The runner-up and what it would cost stay for `explain`.
+  ASSERT_GT(all.size(), 1u);
+  EXPECT_GE(all[1].clocksPerRow(), all[0].clocksPerRow());
+}
+
+TEST(Cost, OneStageIsBoundByItsRoundTrip) {
+  Kernels kernels;
+  ScheduleOverrides overrides;
+  overrides.roles = "split", overrides.stages = 1, overrides.tileRows = 64;
+  auto all = candidates(kernels, "sm_100a", 64, 64, overrides);
+  EXPECT_STREQ(all[0].cost.bound(), "latency");
+  EXPECT_NE(all[0].cost.critical.find("-[V empty] -> load"), std::string::npos) << all[0].cost.critical;
+}
+
+TEST(Cost, MoreStagesNeverCostMore) {
+  Kernels kernels;
+  double previous = 1e9;
+  for (int64_t stages : {1, 2, 3}) {
+    ScheduleOverrides overrides;
+    overrides.roles = "split", overrides.stages = stages, overrides.tileRows = 64;
+    double period = candidates(kernels, "sm_90a", 64, 64, overrides)[0].cost.circuit;
+    EXPECT_LE(period, previous);
+    previous = period;
+  }
+}
+
+TEST(Cost, EveryStageCountThatMayBeAskedForIsACandidate) {
+  Kernels kernels;
+  ScheduleOverrides overrides;
+  overrides.roles = "split", overrides.stages = 6, overrides.tileRows = 64;
+  EXPECT_EQ(candidates(kernels, "sm_90a", 64, 64, overrides)[0].schedule.depth("Q"), 6);
+}
+
+TEST(Cost, TheNearestRefusalIsReported) {
+  Kernels kernels;
+  Variant v;
+  v.dim = 256, v.block = 64;
+  ScheduleOverrides overrides;
+  overrides.roles = "split", overrides.tileRows = 128;
+  auto all = enumerateForward(kernels.problem(v), *findTarget("sm_90a"), overrides);
+  ASSERT_FALSE(bool(all));
+  EXPECT_EQ(llvm::toString(all.takeError()), "schedule sm_90a: no schedule fits; the nearest, split, 128 rows, 1 "
+                                             "stages, needs 263168 bytes of shared memory of 232448");
+}
+
+// A ring of two slots: the producer takes 10 clocks to fill one, the consumer 30 to empty one and 5 to hand it back.
+TEST(Cost, CriticalCircuitOfAHandMadeGraph) {
+  EventGraph graph;
+  graph.persistent = true;
+  graph.events.resize(4); // take and pass of the producer, take and pass of the consumer
+  auto edge = [&](unsigned from, unsigned to, unsigned tokens, double duration) {
+    Edge e;
+    e.from = from, e.to = to, e.tokens = tokens, e.duration = duration;
+    graph.edges.push_back(e);
+  };
+  edge(0, 1, 0, 10), edge(1, 0, 1, 0);  // producer
+  edge(2, 3, 0, 30), edge(3, 2, 1, 0);  // consumer
+  edge(1, 2, 0, 0), edge(3, 0, 2, 5);   // full, empty
+  EXPECT_FALSE(graph.findDeadlock());
+  ASSERT_TRUE(graph.findCritical());
+  EXPECT_DOUBLE_EQ(graph.findCritical()->period(), 30); // not (10 + 30 + 5) / 2
+  graph.edges.back().tokens = 1;
+  EXPECT_DOUBLE_EQ(graph.findCritical()->period(), 45);
+  graph.edges.back().tokens = 0;
+  ASSERT_TRUE(graph.findDeadlock());
+  EXPECT_EQ(graph.findDeadlock()->edges.size(), 4u);
+}
+} // namespace
