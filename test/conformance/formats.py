@@ -6,6 +6,8 @@ BITS = {"bf16": np.uint16, "fp16": np.float16, "fp32": np.float32, "fp64": np.fl
         "i8": np.int8, "u8": np.uint8, "i16": np.int16, "i32": np.int32, "u32": np.uint32, "i64": np.int64}
 # Half a unit in the last place, relative: what one correct rounding may cost.
 HALF_ULP = {"bf16": 2.0**-8, "fp16": 2.0**-11, "fp32": 2.0**-24, "fp64": 2.0**-53, "fp8e4nv": 2.0**-4, "fp8e5": 2.0**-3}
+# Half of the smallest subnormal: the same for values near zero.
+HALF_QUANTUM = {"bf16": 2.0**-134, "fp16": 2.0**-25, "fp32": 2.0**-150, "fp64": 0.0, "fp8e4nv": 2.0**-10, "fp8e5": 2.0**-17}
 
 
 def small_float(exponent_bits, mantissa_bits, bias, special):

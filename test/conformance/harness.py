@@ -5,7 +5,7 @@ import gzip, json, subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 import numpy as np
-from formats import BITS, HALF_ULP, decode, encode
+from formats import BITS, HALF_QUANTUM, HALF_ULP, decode, encode
 
 HERE = Path(__file__).resolve().parent
 # Element types as Triton's metadata numbers them (those of tensormap.replace), and under launch.json's names.
@@ -142,7 +142,7 @@ def compare(name, buffer, bits):
         want = np.asarray(want, np.float64)
         rtol = 1.02 * HALF_ULP[buffer.fmt] if buffer.rtol is None else buffer.rtol
         with np.errstate(invalid="ignore"):
-            close = np.abs(got - want) <= buffer.atol + rtol * np.abs(want)
+            close = np.abs(got - want) <= buffer.atol + rtol * np.abs(want) + (HALF_QUANTUM[buffer.fmt] if rtol else 0)
         bad = ~(close | (got == want) | (np.isnan(got) & np.isnan(want)))
     if not bad.any():
         return ""

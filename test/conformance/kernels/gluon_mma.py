@@ -138,7 +138,9 @@ def g_mma_scaled(a_desc, b_desc, as_ptr, bs_ptr, c_ptr, BM: gl.constexpr, BN: gl
     a = gl.allocate_shared_memory(a_desc.dtype, a_desc.block_type.shape, a_desc.layout)
     b = gl.allocate_shared_memory(b_desc.dtype, b_desc.block_type.shape, b_desc.layout)
     bar = mbarrier.allocate_mbarrier()
+    mb = mbarrier.allocate_mbarrier()  # here, so that it cannot take over the scales' memory while tcgen05.cp still reads them
     mbarrier.init(bar, count=1)
+    mbarrier.init(mb, count=1)
     mbarrier.expect(bar, a_desc.nbytes_per_cta + b_desc.nbytes_per_cta)
     tma.async_load(a_desc, [0, 0], bar, a)
     tma.async_load(b_desc, [0, 0], bar, b)
@@ -166,8 +168,6 @@ def g_mma_scaled(a_desc, b_desc, as_ptr, bs_ptr, c_ptr, BM: gl.constexpr, BN: gl
         sca.store(va)
         scb.store(vb)
     acc = allocate_tensor_memory(gl.float32, [BM, BN], TensorMemoryLayout([BM, BN], col_stride=1))
-    mb = mbarrier.allocate_mbarrier()
-    mbarrier.init(mb, count=1)
     tcgen05_mma_scaled(a, b.permute([1, 0]), acc, sca, scb, AT, BT, use_acc=False)
     tcgen05_commit(mb)
     mbarrier.wait(mb, 0)
