@@ -91,6 +91,7 @@ template <class T> int named(const Json &j, const char *key, const std::map<std:
 
 struct Runner {
   std::string folder;
+  const Chip *chip = nullptr;
   AddressSpace memory;
   std::map<std::string, std::pair<uint64_t, uint64_t>> buffers;  ///< address, bytes
 
@@ -132,6 +133,7 @@ struct Runner {
     a.swizzle = named(m, "swizzle", swizzles, 0);
     a.l2Promotion = named(m, "l2_promotion", promotions, 0);
     a.oobFill = named(m, "oob_fill", fills, 0);
+    a.hasSubByteAndAtoms = chip->major >= 10;
     TensorMap map;
     std::string bad = validateTensorMap(a, map);
     if (!bad.empty())
@@ -258,6 +260,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
     const Chip *chip = findChip(chipName);
     if (!chip)
       fail("chip '" + chipName + "' is not emulated; sm_100a and sm_90a are");
+    run.chip = chip;
     if (spec.contains("buffers"))
       run.makeBuffers(spec["buffers"]);
     Json launches = several ? spec["launches"] : Json::array({spec});

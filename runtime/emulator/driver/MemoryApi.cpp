@@ -185,6 +185,14 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, uint
   a.swizzle = int(swizzle);
   a.l2Promotion = int(l2Promotion);
   a.oobFill = int(oobFill);
+  {
+    // Which types exist depends on the chip; without a context the first device's counts.
+    std::lock_guard<std::recursive_mutex> hold(state().lock);
+    CUctx_st *c = currentContext();
+    auto &devices = state().devices;
+    if (!devices.empty())
+      a.hasSubByteAndAtoms = devices[c ? size_t(c->device) : 0]->chip->major >= 10;
+  }
   emulator::TensorMap decoded;
   std::string broken = emulator::validateTensorMap(a, decoded);
   if (!broken.empty()) {

@@ -60,6 +60,8 @@ struct Code {
   uint32_t maxnreg = 0, minnctapersm = 0;
   bool explicitCluster = false;
   bool usesTmem = false;
+  /// Accumulators are touched while their wgmma is in flight: every wgmma waits for its result, as ptxas makes it do.
+  bool serialWgmma = false;
   uint32_t ptxRegisters = 0;
 };
 

@@ -176,6 +176,9 @@ void Decoder::body(Frame &f) {
 void Decoder::instruction() {
   mods.reset(in->modifiers);
   std::string_view o = in->opcode;
+  if ((!wgmmaOpen.empty() || !wgmmaGroups.empty()) && !code->serialWgmma && o != "wgmma")
+    for (const Operand &operand : in->operands)
+      checkInFlight(operand);
   if (o == "bra")
     branch();
   else if (o == "brx")
@@ -207,6 +210,16 @@ void Decoder::instruction() {
     fail("unknown modifier '" + std::string(left) + "' on '" + std::string(o) + "'" +
          (near.empty() ? "" : "; the nearest known one is '" + near + "'"));
   }
+}
+
+void Decoder::checkInFlight(const Operand &o) {
+  for (const Operand &p : o.parts)
+    checkInFlight(p);
+  if (o.kind != Operand::Register)
+    return;
+  uint32_t at = frame->registers[o.reg];
+  auto holds = [&](const std::vector<uint32_t> &v) { return std::find(v.begin(), v.end(), at) != v.end(); };
+  code->serialWgmma |= at != ~0u && (holds(wgmmaOpen) || std::any_of(wgmmaGroups.begin(), wgmmaGroups.end(), holds));
 }
 
 void Decoder::branch() {

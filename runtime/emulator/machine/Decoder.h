@@ -3,6 +3,7 @@
 #include "runtime/emulator/machine/Code.h"
 #include "runtime/emulator/ptx/Error.h"
 #include "runtime/emulator/ptx/Module.h"
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -92,6 +93,13 @@ public:
     return p;
   }
   Code &output() { return *code; }
+  // wgmma accumulators in flight, in the order of the text: touching one serialises the kernel's wgmmas.
+  void wgmmaIssued(const std::vector<uint32_t> &registers) { wgmmaOpen.insert(wgmmaOpen.end(), registers.begin(), registers.end()); }
+  void wgmmaCommitted() { wgmmaGroups.push_back(std::move(wgmmaOpen)), wgmmaOpen.clear(); }
+  void wgmmaWaited(uint64_t n) {
+    while (wgmmaGroups.size() > n)
+      wgmmaGroups.pop_front();
+  }
   uint32_t sinkRegister() const { return sink; }
   static constexpr uint32_t kTrue = 0;  ///< register-file offset of the predicate that always holds
 
@@ -123,6 +131,9 @@ private:
   uint64_t variableAddress(const Operand &o, Space &space, bool &isEntryParam);
   uint32_t symbolAddress(const Operand &o, int bytes);
   uint32_t special(const Operand &o, int bytes);
+  std::vector<uint32_t> wgmmaOpen;
+  std::deque<std::vector<uint32_t>> wgmmaGroups;
+  void checkInFlight(const Operand &o);
   void body(Frame &f);
   void instruction();
   void branch();

@@ -106,6 +106,26 @@ struct CpOp : TensorOp {
   const CpIssue *issue = nullptr;
   uint32_t address = 0;
   uint64_t descriptor = 0;
+  /// The source is read at issue: compilers in the field re-use it without waiting for the copy (the detectors still
+  /// see the read when the copy takes effect).
+  std::vector<uint8_t> source[2];
+  uint32_t begin = 0;
+  void read() {
+    uint32_t first = ~0u, last = 0;
+    touched(issue->op, address, descriptor, [&](const Touched &t) {
+      if (t.space == Touched::Shared) {
+        first = std::min(first, t.address);
+        last = std::max(last, t.address + t.count);
+      }
+    });
+    begin = first;
+    for (int k = 0; k < (issue->pair ? 2 : 1); ++k) {
+      if (last > ctas[k]->shared.size() || first < kSharedReserved)
+        throw Fault("out of bounds: tcgen05.cp reads shared memory from " + std::to_string(first) + " to " + std::to_string(last) + ", the block has " +
+                    std::to_string(ctas[k]->shared.size()) + " bytes");
+      source[k].assign(ctas[k]->shared.data() + first, ctas[k]->shared.data() + last);
+    }
+  }
   bool step(Cluster &c) override {
     int n = issue->pair ? 2 : 1;
     for (int k = 0; k < n; ++k) {
@@ -114,7 +134,8 @@ struct CpOp : TensorOp {
           t.cta = uint8_t(k);
           report(c, t);
         });
-      copy(*ctas[k]->tmem, ctas[k]->span(), issue->op, address, descriptor);
+      SharedSpan span{reinterpret_cast<uint8_t *>(reinterpret_cast<uintptr_t>(source[k].data()) - begin), begin + uint32_t(source[k].size())};
+      copy(*ctas[k]->tmem, span, issue->op, address, descriptor);
     }
     return true;
   }
@@ -127,6 +148,11 @@ Step issueCp(Warp &w, const Inst &i) {
     pairOf(w, f.pair, l, op->ctas);
     op->address = w.reg<uint32_t>(f.address)[l] + f.offset;
     op->descriptor = w.reg<uint64_t>(f.descriptor)[l];
+    try {
+      op->read();
+    } catch (const Fault &fault) {
+      faultAt(w, l, fault.what());
+    }
     issueAsync(w, i, l, std::move(op), chainOf(w, l));
   });
   return Step::Next;

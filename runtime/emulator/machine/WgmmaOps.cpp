@@ -65,6 +65,13 @@ Step product(Warp &w, const Inst &i) {
   const Form &f = *static_cast<const Form *>(i.extra);
   WgmmaStream &s = streamOf(w);
   unsigned k = w.id % 4;
+  bool serial = w.code->serialWgmma;
+  if (serial && w.group->token) {  // woken: this one is issued already
+    if (s.first < w.group->token)
+      return park(w, Wait::Wgmma, streamKey(w));
+    w.group->token = 0;
+    return Step::Next;
+  }
   uint64_t index = s.issued[k]++;
   bool scale = w.pred(i.r[2]) & 1;
   uint64_t a = f.form.aInRegisters ? 0 : w.reg<uint64_t>(i.r[0])[0], b = w.reg<uint64_t>(i.r[1])[0];
@@ -82,6 +89,10 @@ Step product(Warp &w, const Inst &i) {
     work->stream = &s;
     work->index = index;
     issueAsync(w, i, 0, std::move(work), streamKey(w));
+  }
+  if (serial && s.first <= index) {
+    w.group->token = index + 1;
+    return park(w, Wait::Wgmma, streamKey(w));
   }
   return Step::Next;
 }
@@ -128,6 +139,10 @@ void wgmma(Decoder &d) {
     d.count(op == 3 ? 1 : 0, op == 3 ? 1 : 0);
     uint64_t n = op == 3 ? uint64_t(d.immediate(d.op(0), "the number of groups")) : 0;
     d.emit(op == 0 ? fence : op == 2 ? commit : wait).imm = n;
+    if (op == 2)
+      d.wgmmaCommitted();
+    else if (op == 3)
+      d.wgmmaWaited(n);
     return;
   }
   Form *f = d.extra<Form>();
@@ -200,6 +215,7 @@ void wgmma(Decoder &d) {
   } else {
     a = d.src(d.op(1), Type::B64);
   }
+  d.wgmmaIssued(f->d);
   uint32_t b = d.src(d.op(2), Type::B64), scale = d.srcPred(d.op(3));
   Inst &i = d.emit(product);
   i.r[0] = a, i.r[1] = b, i.r[2] = scale;
