@@ -28,3 +28,7 @@ ptxas = shutil.which("ptxas", path=os.pathsep.join([config.environment["PATH"], 
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+
+# `REQUIRES: emulator`: kernels are run without a GPU.
+if os.path.exists(os.path.join(config.fovea_build_dir, "lib", "libfovea_emulator.so")):
+    config.available_features.add("emulator")
