@@ -14,6 +14,19 @@ using llvm::Expected;
 using mlir::cast;
 using mlir::dyn_cast;
 
+void Candidate::needs(int64_t amount, int64_t limit, const char *what) {
+  double over = double(amount) / double(std::max<int64_t>(limit, 1));
+  if (amount <= limit || over < excess)
+    return;
+  excess = over;
+  refusal = "needs " + std::to_string(amount) + " " + what + " of " + std::to_string(limit);
+}
+
+void Candidate::refuse(const char *why) {
+  excess = 1e6; // a contradiction in what was asked for comes after every lack of room
+  refusal = why;
+}
+
 Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr attr, const Target &target) {
   ScheduleOverrides o;
   if (!attr)
@@ -107,13 +120,13 @@ private:
     if (columns)
       ctas = std::min(ctas, target.tmemColumns / columns);
     s.ctasPerSm = o.ctasPerSm.value_or(std::max<int64_t>(ctas, 1));
-    needs(c, smem, target.smemPerCta, "bytes of shared memory");
+    c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (target.tcgen05 && !columns)
-      needs(c, p.block + p.valueDim, target.tmemColumns, "columns of tensor memory");
+      c.needs(p.block + p.valueDim, target.tmemColumns, "columns of tensor memory");
     if (o.ctasPerSm)
-      needs(c, *o.ctasPerSm, ctas, "CTAs per SM");
+      c.needs(*o.ctasPerSm, ctas, "CTAs per SM");
     if (o.stages && *o.stages != 1)
-      refuse(c, "has one stage by construction: stages belong to split roles");
+      c.refuse("has one stage by construction: stages belong to split roles");
     c.name = "fused, " + std::to_string(rows) + " rows" + pName(tmem) + ", " + std::to_string(s.ctasPerSm) +
              " CTAs per SM";
     return c;
@@ -143,7 +156,7 @@ private:
         if (columns <= target.tmemColumns)
           break;
       }
-      needs(c, columns, target.tmemColumns, "columns of tensor memory");
+      c.needs(columns, target.tmemColumns, "columns of tensor memory");
       if (!tmem)
         smem += s.depths["P"] * tileBytes(rows, p.block);
     } else {
@@ -152,25 +165,12 @@ private:
       s.groups = {{"consumer", 0, warps, warps == 4 ? 240 : 232, {"qk", "softmax", "pv", "epilogue", "store"}},
                   {"load", warps, 4, 40, {"load"}}};
     }
-    needs(c, smem, target.smemPerCta, "bytes of shared memory");
+    c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
-      refuse(c, "is one CTA per SM by construction: ctas_per_sm belongs to fused roles");
+      c.refuse("is one CTA per SM by construction: ctas_per_sm belongs to fused roles");
     return c;
   }
 
-  // The greatest excess is the one to report.
-  void needs(Candidate &c, int64_t amount, int64_t limit, const char *what) {
-    double excess = double(amount) / double(std::max<int64_t>(limit, 1));
-    if (amount <= limit || excess < c.excess)
-      return;
-    c.excess = excess;
-    c.refusal = "needs " + std::to_string(amount) + " " + what + " of " + std::to_string(limit);
-  }
-  // Contradictions in what was asked for come after every lack of room.
-  void refuse(Candidate &c, const char *why) {
-    c.excess = 1e6;
-    c.refusal = why;
-  }
 
   std::string pName(bool tmem) const { return !target.tcgen05 ? "" : tmem ? ", P in TMEM" : ", P in SMEM"; }
 
@@ -189,44 +189,42 @@ private:
   const ScheduleOverrides &o;
 };
 
-// Builds every candidate's network on its groups, and runs its event graph.
-void priceAll(std::vector<Candidate> &all, const Target &target,
-              llvm::function_ref<KernelOp(mlir::ModuleOp, const Schedule &)> build, mlir::MLIRContext *context) {
+} // namespace
+
+Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const Problem &problem, const Target &target,
+                                             NetworkBuilderFn build, llvm::StringRef what) {
+  const std::string prefix = "schedule " + std::string(target.name) + ": " + what.str();
+  if (all.empty())
+    return llvm::createStringError(prefix + "a tile must hold a whole block: tile_m is below the block of " +
+                                   std::to_string(problem.block) + " rows");
+  // Every candidate's network on its groups, in one module; then its event graph.
+  mlir::MLIRContext *context = problem.element.getContext();
   mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(mlir::UnknownLoc::get(context)));
   std::vector<std::pair<Candidate *, KernelOp>> kernels;
   for (Candidate &c : all)
     if (c.refusal.empty())
-      kernels.push_back({&c, build(*module, c.schedule)});
+      kernels.push_back({&c, build(*module, problem, c.schedule, target, module->getLoc())});
   mlir::PassManager pm(context);
   pm.enableVerifier(false);
   pm.addPass(createMapRolesPass());
-  if (failed(pm.run(*module)))
-    for (auto &[candidate, kernel] : kernels)
-      candidate->refusal = "cannot be mapped to its warp groups";
-  else
-    for (auto &[candidate, kernel] : kernels)
+  const bool mapped = succeeded(pm.run(*module));
+  for (auto &[candidate, kernel] : kernels)
+    if (mapped)
       candidate->cost = price(kernel, candidate->schedule, target, candidate->refusal);
-}
-} // namespace
-
-Expected<std::vector<Candidate>> fovea::enumerateForward(const Problem &problem, const Target &target,
-                                                         const ScheduleOverrides &overrides) {
-  std::vector<Candidate> all = Enumerator(problem, target, overrides).run();
-  if (all.empty())
-    return llvm::createStringError("schedule " + std::string(target.name) +
-                                   ": a tile must hold a whole block: tile_m is below the block of " +
-                                   std::to_string(problem.block) + " rows");
-  auto build = [&](mlir::ModuleOp module, const Schedule &schedule) {
-    return buildForward(module, problem, schedule, target, module.getLoc());
-  };
-  priceAll(all, target, build, problem.element.getContext());
+    else
+      candidate->refusal = "cannot be mapped to its warp groups";
   std::stable_sort(all.begin(), all.end(), [](const Candidate &x, const Candidate &y) {
     if (x.refusal.empty() != y.refusal.empty())
       return x.refusal.empty();
     return x.refusal.empty() ? x.clocksPerRow() < y.clocksPerRow() : x.excess < y.excess;
   });
   if (!all.front().refusal.empty())
-    return llvm::createStringError("schedule " + std::string(target.name) + ": no schedule fits; the nearest, " +
-                                   all.front().name + ", " + all.front().refusal);
+    return llvm::createStringError(prefix + "no schedule fits; the nearest, " + all.front().name + ", " +
+                                   all.front().refusal);
   return all;
+}
+
+Expected<std::vector<Candidate>> fovea::enumerateForward(const Problem &problem, const Target &target,
+                                                         const ScheduleOverrides &overrides) {
+  return rank(Enumerator(problem, target, overrides).run(), problem, target, buildForward);
 }

@@ -5,6 +5,8 @@
 #include "passes/Lower/Problem.h"
 #include "passes/Schedule/Cost.h"
 #include "runtime/abi/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 #include <string>
@@ -33,10 +35,20 @@ struct Candidate {
 
   /// What candidates are compared by: tiles of different heights do different amounts of work per item.
   double clocksPerRow() const { return cost.period() / double(schedule.tileRows); }
+  /// Refuses if `amount` of something exceeds its `limit`; of several refusals the greatest excess is kept.
+  void needs(int64_t amount, int64_t limit, const char *what);
+  void refuse(const char *why);
 };
 
-/// All candidates that the overrides allow, best first; infeasible ones last with their refusal. An error if none
-/// can be built, naming the limit that the nearest one breaks.
+using NetworkBuilderFn = llvm::function_ref<tile::KernelOp(mlir::ModuleOp, const Problem &, const tile::Schedule &,
+                                                           const Target &, mlir::Location)>;
+
+/// Prices every candidate that is not refused on the network that `build` makes of it, and sorts: best first, refused
+/// ones last. An error if none can be built, naming the nearest refusal; `what` ("backward, ") precedes it.
+llvm::Expected<std::vector<Candidate>> rank(std::vector<Candidate> all, const Problem &problem, const Target &target,
+                                            NetworkBuilderFn build, llvm::StringRef what = "");
+
+/// All forward candidates that the overrides allow, ranked.
 llvm::Expected<std::vector<Candidate>> enumerateForward(const Problem &problem, const Target &target,
                                                         const ScheduleOverrides &overrides);
 

@@ -14,15 +14,24 @@ struct Extent {
   bool meets(const Extent &other) const { return begin < other.end && other.begin < end; }
 };
 
-Extent rangeOf(ChannelOp channel) {
-  int64_t begin = *channel.getOffset();
-  return {begin, begin + int64_t(*channel.getSlotSize()) * int64_t(channel.getDepth())};
-}
-
 // What a tile covers: bytes of shared memory or 32-bit columns of tensor memory.
 int64_t tileExtent(SlotType type) {
   int64_t rowBits = type.getCols() * type.getElementType().getIntOrFloatBitWidth();
   return type.getSpace() == Space::Smem ? type.getRows() * rowBits / 8 : rowBits / 32;
+}
+
+// The tile of one slot. Slots may lie further apart than a tile is large: an alias keeps its host's distance.
+Extent slotOf(ChannelOp channel, int64_t slot) {
+  int64_t begin = int64_t(*channel.getOffset()) + slot * int64_t(*channel.getSlotSize());
+  return {begin, begin + tileExtent(channel.getSlotType())};
+}
+
+bool overlap(ChannelOp x, ChannelOp y) {
+  for (int64_t i = 0; i < int64_t(x.getDepth()); ++i)
+    for (int64_t j = 0; j < int64_t(y.getDepth()); ++j)
+      if (slotOf(x, i).meets(slotOf(y, j)))
+        return true;
+  return false;
 }
 
 int64_t integer(KernelOp kernel, StringRef name) {
@@ -101,9 +110,9 @@ LogicalResult fovea::tile::verifyAlloc(KernelOp kernel) {
       return channel.emitOpError("has no place in memory");
     const int64_t limit = type.getSpace() == Space::Smem ? bytes : columns;
     const char *unit = type.getSpace() == Space::Smem ? " bytes" : " columns";
-    if (int64_t(*channel.getSlotSize()) < tileExtent(type))
+    if (channel.getDepth() > 1 && int64_t(*channel.getSlotSize()) < tileExtent(type))
       return channel.emitOpError("has slots of ") << *channel.getSlotSize() << unit << " for tiles of " << tileExtent(type);
-    if (Extent r = rangeOf(channel); r.begin < 0 || r.end > limit)
+    if (Extent r = slotOf(channel, int64_t(channel.getDepth()) - 1); *channel.getOffset() < 0 || r.end > limit)
       return channel.emitOpError("ends at ") << r.end << unit << ", beyond the " << limit << " that the kernel asks for";
     placed.push_back(channel);
   }
@@ -115,7 +124,7 @@ LogicalResult fovea::tile::verifyAlloc(KernelOp kernel) {
   for (size_t i = 0; i < placed.size(); ++i)
     for (size_t j = i + 1; j < placed.size(); ++j) {
       ChannelOp x = placed[i], y = placed[j];
-      if (x.getSlotType().getSpace() != y.getSlotType().getSpace() || !rangeOf(x).meets(rangeOf(y)))
+      if (x.getSlotType().getSpace() != y.getSlotType().getSpace() || !overlap(x, y))
         continue;
       if (!shareBase(kernel, x, y))
         return y.emitOpError("overlaps '") << x.getSymName() << "' in memory, but neither aliases the other";
@@ -138,8 +147,8 @@ LogicalResult fovea::tile::verifySync(KernelOp kernel) {
   kernel.walk([&](WaitOp wait) { ++awaited[wait.getBarrier()]; });
   SmallVector<std::pair<Extent, Operation *>> taken;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
-    if (channel.getSlotType().getSpace() == Space::Smem)
-      taken.push_back({rangeOf(channel), channel});
+    for (int64_t slot = 0; channel.getSlotType().getSpace() == Space::Smem && slot < int64_t(channel.getDepth()); ++slot)
+      taken.push_back({slotOf(channel, slot), channel});
   for (BarrierOp barrier : kernel.getBody().getOps<BarrierOp>()) {
     if (!barrier.getOffset() || *barrier.getOffset() % 8)
       return barrier.emitOpError("expected an offset of a multiple of 8 bytes");
