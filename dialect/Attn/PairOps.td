@@ -8,7 +8,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 //===-- products --------------------------------------------------------------------------------------------===//
 // Three contractions, closed under differentiation. g = query heads per head of the other operand; head h of the
-// queries meets head h / g of the keys (grouped heads).
+// queries meets head h / g of the keys (grouped heads). The number of features is known in all of them; heads may be
+// known at launch only, and are then one number for all tensors.
 
 def Attn_DotsOp : Attn_Op<"dots", [Pure]> {
   let summary = "dot products of query rows with key rows: S = A Bᵀ where the mask is";

@@ -9,9 +9,10 @@ namespace fovea::attn {
 inline AttnTensorType tensorType(mlir::Value value) { return llvm::cast<AttnTensorType>(value.getType()); }
 inline PairsType pairsType(mlir::Value value) { return llvm::cast<PairsType>(value.getType()); }
 
-/// Floating rows x heads x features: what products and elementwise ops take.
+/// Floating rows x heads x features, the features known: what products and elementwise ops take.
 inline bool isFloatRowsHeadsFeatures(AttnTensorType type) {
-  return type.isRowsHeadsFeatures() && llvm::isa<mlir::FloatType>(type.getElementType());
+  return type.isRowsHeadsFeatures() && !mlir::ShapedType::isDynamic(type.getFeatures()) &&
+         llvm::isa<mlir::FloatType>(type.getElementType());
 }
 
 /// True unless both head counts are known and `heads` is no multiple of `grouped`.

@@ -14,9 +14,9 @@ LogicalResult RotaryOp::verify() {
     return emitOpError() << "expected floating rows x heads x features and a result of that shape, found " << x
                          << " and " << result << " (attn.rotary-C1)";
   int64_t features = x.getFeatures();
-  if (ShapedType::isDynamic(features) || features % 2 != 0)
-    return emitOpError() << "expected an even number of features, which rotate in pairs, found "
-                         << (ShapedType::isDynamic(features) ? "?" : Twine(features).str()) << " (attn.rotary-C2)";
+  if (features % 2 != 0)
+    return emitOpError() << "expected an even number of features, which rotate in pairs, found " << features
+                         << " (attn.rotary-C2)";
   ArrayRef<AxisAttr> axes = table.getAxes();
   bool right = axes.size() == 2 && axes[1] == AxisAttr::extent(getContext(), features) &&
                (axes[0].getKind() == AxisKind::Extent || axes[0] == AxisAttr::rows(x.getRows())) &&
@@ -33,7 +33,7 @@ bool DequantOp::isAlongRows() { return tensorType(getScales()).getAxes().front()
 
 LogicalResult DequantOp::verify() {
   AttnTensorType data = tensorType(getData()), scales = tensorType(getScales()), result = tensorType(getResult());
-  if (!data.isRowsHeadsFeatures() || !isa<Float8E4M3FNType>(data.getElementType()) ||
+  if (!isFloatRowsHeadsFeatures(data) || !isa<Float8E4M3FNType>(data.getElementType()) ||
       !isa<Float8E8M0FNUType>(scales.getElementType()))
     return emitOpError() << "expected rows x heads x features of f8E4M3FN and scales of f8E8M0FNU, found " << data
                          << " and " << scales << " (attn.dequant-C1)";
@@ -42,7 +42,7 @@ LogicalResult DequantOp::verify() {
   int64_t features = data.getFeatures();
   SmallVector<AxisAttr> alongRows = {AxisAttr::blocks(rows, kBlock), heads, data.getAxes()[2]};
   SmallVector<AxisAttr> alongFeatures;
-  if (!ShapedType::isDynamic(features) && features % kBlock == 0)
+  if (features % kBlock == 0)
     alongFeatures = {AxisAttr::rows(rows), heads, AxisAttr::extent(getContext(), features / kBlock)};
   if (scales.getAxes() != ArrayRef<AxisAttr>(alongRows) &&
       (alongFeatures.empty() || scales.getAxes() != ArrayRef<AxisAttr>(alongFeatures)))
@@ -126,8 +126,8 @@ LogicalResult PackOp::verify() {
   RowsAttr rows;
   for (Value input : getInputs()) {
     AttnTensorType type = tensorType(input);
-    if (!type.isRowsHeadsFeatures() || (rows && rows != type.getRows()) || ShapedType::isDynamic(type.getHeads()) ||
-        ShapedType::isDynamic(type.getFeatures()))
+    if (!isFloatRowsHeadsFeatures(type) || (rows && rows != type.getRows()) ||
+        ShapedType::isDynamic(type.getHeads()))
       return emitOpError() << "expected rows x heads x features with equal rows and known heads, found " << type
                            << " (attn.pack-C1)";
     rows = type.getRows();

@@ -2,6 +2,7 @@
 #include "passes/Attn/DeriveBackward.h"
 
 #include "dialect/Attn/Analysis.h"
+#include "dialect/Attn/Expressions.h"
 #include "dialect/Attn/Shapes.h"
 #include "passes/Attn/GradientRules.h"
 #include "passes/Attn/Passes.h"
@@ -51,24 +52,20 @@ static void activate(Block &block, Gradients &gradients) {
   }
 }
 
-/// Gives a finished gradient the input's element type: its one rounding.
-static Value roundedTo(OpBuilder &builder, Value gradient, Type elementType) {
+/// Gives a finished gradient the input's element type: its one rounding. `unshared`: it is the gradient of one input.
+static Value roundedTo(OpBuilder &builder, Value gradient, Type elementType, bool unshared) {
   AttnTensorType type = tensorType(gradient), rounded = type.withElementType(elementType);
   if (type == rounded)
     return gradient;
-  Operation *op = gradient.getDefiningOp();
-  if (op && gradient.use_empty()) {
+  if (gradient.getDefiningOp() && gradient.use_empty() && unshared) {
     gradient.setType(rounded);
     return gradient;
   }
-  // Something else needs it in f32, or it is an input: the sum with nothing, rounded.
-  OperationState state(gradient.getLoc(), MapElementsOp::getOperationName());
+  // Something else needs it as it is: a copy, rounded.
   OpBuilder::InsertionGuard guard(builder);
   auto map = MapElementsOp::create(builder, gradient.getLoc(), rounded, gradient);
-  Block *block = builder.createBlock(&map.getBody());
-  block->addArgument(builder.getF32Type(), gradient.getLoc());
-  for (int n = 0; n < 5; ++n)
-    block->addArgument(builder.getI64Type(), gradient.getLoc());
+  Block *block = addExpressionBlock(map.getBody(), Domain::Element, 1, gradient.getLoc());
+  builder.setInsertionPointToEnd(block);
   ResultOp::create(builder, gradient.getLoc(), block->getArgument(0));
   return map.getResult();
 }
@@ -106,9 +103,10 @@ FailureOr<SpecOp> deriveBackward(SpecOp forward, const BackwardOptions &options)
   if (!o)
     return forward.emitError() << "no gradient: expected a result 'o'";
   for (StringRef name : {"dout", "o", "lse"})
-    if (forward.getInput(name))
-      return forward.emitError() << "no gradient: expected no input '" << name
-                                 << "', which the backward needs for itself";
+    for (const Input &input : inputs(forward))
+      if (input.name == name || (input.rows && input.rows.getName().getValue() == name))
+        return forward.emitError() << "no gradient: expected no input or offsets named '" << name
+                                   << "', which the backward needs for itself";
 
   EmitAttr emit = forward.getEmitAttr();
   bool saved = options.saved.value_or(lse && emit && emit.getLse() && !blockDiagonalSize(forward));
@@ -175,7 +173,10 @@ FailureOr<SpecOp> deriveBackward(SpecOp forward, const BackwardOptions &options)
       backward.erase();
       return diagnostic;
     }
-    gradient = roundedTo(builder, gradient, tensorType(argument).getElementType());
+    int sharers = llvm::count_if(*wrt, [&](StringRef other) {
+      return gradients.of(backward.getInput(other)) == gradient;
+    });
+    gradient = roundedTo(builder, gradient, tensorType(argument).getElementType(), sharers == 1);
     if (emit && emit.getPacked() && (input == "q" || input == "k" || input == "v")) {
       packed.push_back(gradient);
       continue;

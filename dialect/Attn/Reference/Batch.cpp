@@ -90,6 +90,8 @@ llvm::Error Batch::bindTensor(StringRef name, AttnTensorType type, const HostTen
     } else if (axis.getKind() == AxisKind::Blocks) {
       continue; // checked once all rows are known
     } else if (axis.getKind() == AxisKind::Heads && ShapedType::isDynamic(expected)) {
+      if (size < 1)
+        return error(what, ": expected at least one head, found ", size);
       expected = heads.value_or(size);
       heads = expected;
     } else if (ShapedType::isDynamic(expected)) {

@@ -71,7 +71,7 @@ void rowDotOfElements(const Batch &batch, const TensorValue &lhs, const TensorVa
   }));
 }
 
-TensorValue rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const TensorValue &table) {
+llvm::Expected<TensorValue> rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const TensorValue &table) {
   AttnTensorType type = cast<AttnTensorType>(op.getResult().getType());
   TensorValue result = makeTensor(batch, type, NAN, x.heads(), x.features());
   if (op.getApplied()) {
@@ -80,7 +80,11 @@ TensorValue rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const 
   }
   bool byPosition = table.type.getAxes()[0].getKind() == AxisKind::Extent;
   int64_t half = x.features() / 2;
-  llvm::cantFail(forEachRow(batch, x.type.getRows(), [&](int64_t, int64_t i, int64_t flat) {
+  llvm::Error error = forEachRow(batch, x.type.getRows(), [&](int64_t b, int64_t i, int64_t flat) -> llvm::Error {
+    if (byPosition && i >= table.sizes[0])
+      return llvm::createStringError(llvm::formatv("rotary table: expected a row for each position, found {0} rows for "
+                                                   "the {1} of sequence {2}", table.sizes[0],
+                                                   batch.length(x.type.getRows(), b), b).str());
     const double *sines = table.data->data() + (byPosition ? i : flat) * x.features();
     const double *cosines = sines + half;
     for (int64_t h = 0; h < x.heads(); ++h)
@@ -93,7 +97,9 @@ TensorValue rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const 
         result.row(flat, h)[second] = x1 * cosines[m] + x0 * sine;
       }
     return llvm::Error::success();
-  }));
+  });
+  if (error)
+    return std::move(error);
   return result;
 }
 

@@ -16,7 +16,8 @@ llvm::Error scatterColumns(const Batch &batch, int64_t b, size_t points, const E
                            TensorValue &result);
 
 void rowDotOfElements(const Batch &batch, const TensorValue &lhs, const TensorValue &rhs, TensorValue &result);
-TensorValue rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const TensorValue &table);
+/// Fails when a table by position is shorter than a sequence.
+llvm::Expected<TensorValue> rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const TensorValue &table);
 TensorValue dequant(const Batch &batch, DequantOp op, const TensorValue &data, const TensorValue &scales);
 TensorValue sumSequences(const Batch &batch, SumSequencesOp op, const TensorValue &input);
 TensorValue pack(const Batch &batch, PackOp op, llvm::ArrayRef<const TensorValue *> inputs);

@@ -19,6 +19,8 @@ public:
   void bind(Value value, TensorValue tensor) { tensors[value] = std::make_unique<TensorValue>(std::move(tensor)); }
   const TensorValue &tensor(Value value) const { return *tensors.at(value); }
   llvm::Error evaluate(Operation *op);
+  /// Forgets the pairs, the largest values by far, whose last user `op` is.
+  void release(Operation *op);
 
 private:
   const PairsValue &pairs(Value value) const { return *pairValues.at(value); }
@@ -37,6 +39,7 @@ private:
   llvm::Expected<std::shared_ptr<const PairSet>> pairSet(Value mask, int64_t heads);
   /// Ops on several pairs need them over one mask.
   llvm::Error checkOneMask(Operation *op) const;
+  llvm::Error checkHeads(Operation *op) const;
 
   llvm::Error evaluateMaskOp(Operation *op);
   llvm::Error evaluateDots(DotsOp op);
@@ -205,8 +208,38 @@ llvm::Error Run::evaluateRowDot(RowDotOp op) {
   return llvm::Error::success();
 }
 
+/// Where one side's heads are known at launch, the op could not check that they group.
+llvm::Error Run::checkHeads(Operation *op) const {
+  int64_t heads = 1, grouped = 1;
+  if (auto dots = dyn_cast<DotsOp>(op)) {
+    heads = tensor(dots.getQueries()).heads();
+    grouped = tensor(dots.getKeys()).heads();
+  } else if (auto combine = dyn_cast<CombineOp>(op)) {
+    heads = pairs(combine.getPairs()).set->heads;
+    grouped = tensor(combine.getValues()).heads();
+  } else if (auto combine = dyn_cast<CombineQueriesOp>(op)) {
+    heads = pairs(combine.getPairs()).set->heads;
+    int64_t known = cast<AttnTensorType>(combine.getResult().getType()).getHeads();
+    grouped = ShapedType::isDynamic(known) ? batch.launchHeads() : known;
+  }
+  if (heads % grouped != 0)
+    return llvm::createStringError(llvm::formatv("{0}: expected {1} heads to be a multiple of the {2} that they share",
+                                                 op->getName().getStringRef(), heads, grouped).str());
+  return llvm::Error::success();
+}
+
+void Run::release(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (isa<PairsType>(operand.getType()) && llvm::all_of(operand.getUsers(), [&](Operation *user) {
+          return user == op || user->isBeforeInBlock(op);
+        }))
+      pairValues.erase(operand);
+}
+
 llvm::Error Run::evaluate(Operation *op) {
   if (llvm::Error error = checkOneMask(op))
+    return error;
+  if (llvm::Error error = checkHeads(op))
     return error;
   auto done = [] { return llvm::Error::success(); };
   return llvm::TypeSwitch<Operation *, llvm::Error>(op)
@@ -246,8 +279,11 @@ llvm::Error Run::evaluate(Operation *op) {
       .Case([&](RowDotOp op) { return evaluateRowDot(op); })
       .Case([&](MapElementsOp op) { return evaluateMapElements(op); })
       .Case([&](ScatterAddOp op) { return evaluateScatterAdd(op); })
-      .Case([&](RotaryOp op) {
-        define(op.getResult(), rotary(batch, op, tensor(op.getX()), tensor(op.getTable())));
+      .Case([&](RotaryOp op) -> llvm::Error {
+        llvm::Expected<TensorValue> rotated = rotary(batch, op, tensor(op.getX()), tensor(op.getTable()));
+        if (!rotated)
+          return rotated.takeError();
+        define(op.getResult(), std::move(*rotated));
         return done();
       })
       .Case([&](DequantOp op) {
@@ -300,9 +336,11 @@ llvm::Expected<Evaluation> evaluate(SpecOp spec, const NamedTensors &inputs, Pre
       return value.takeError();
     run.bind(argument, std::move(*value));
   }
-  for (Operation &op : spec.getBody().front().without_terminator())
+  for (Operation &op : spec.getBody().front().without_terminator()) {
     if (llvm::Error error = run.evaluate(&op))
       return std::move(error);
+    run.release(&op);
+  }
   Evaluation evaluation;
   YieldOp yield = spec.getYield();
   for (auto [name, value] : llvm::zip(yield.getResultNames(), yield.getValues()))

@@ -202,3 +202,13 @@ func.func @softmax_grad(%s: !S, %l: !L) {
   %d = attn.softmax_grad %s, %s, %l : (!S, !S, !L) -> !S
   return
 }
+
+// -----
+!Q = !attn.tensor<dense("s") x heads(4) x ? x bf16>
+!M = !attn.mask<dense("s") x dense("s")>
+!S = !attn.pairs<dense("s") x dense("s") x heads(4) x f32>
+func.func @dots(%q: !Q, %m: !M) {
+  // expected-error @+1 {{(attn.dots-C1)}}
+  %s = attn.dots %q, %q where %m : (!Q, !Q, !M) -> !S
+  return
+}

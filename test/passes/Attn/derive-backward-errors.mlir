@@ -29,8 +29,15 @@ attn.spec @nothing(q = %q : !Q) {
 
 // -----
 !Q = !attn.tensor<dense("s") x heads(2) x 64 x bf16>
-// expected-error @+1 {{no gradient: expected no input 'dout', which the backward needs for itself}}
+// expected-error @+1 {{no gradient: expected no input or offsets named 'dout', which the backward needs for itself}}
 attn.spec @taken(dout = %q : !Q) {
+  attn.yield o = %q : !Q
+}
+
+// -----
+!Q = !attn.tensor<jagged("lse") x heads(2) x 64 x bf16>
+// expected-error @+1 {{no gradient: expected no input or offsets named 'lse', which the backward needs for itself}}
+attn.spec @taken(q = %q : !Q) {
   attn.yield o = %q : !Q
 }
 

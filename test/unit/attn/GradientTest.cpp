@@ -163,6 +163,54 @@ TEST(Gradient, Hstu) {
   checkGradients(module, kJagged);
 }
 
+TEST(Gradient, RotaryOnTheLoadPathAndHeadsKnownAtLaunch) {
+  SpecModule module = SpecModule::parse(R"(
+    !Q = !attn.tensor<jagged("lens") x heads(?) x 8 x f32>
+    !M = !attn.mask<jagged("lens") x jagged("lens")>
+    !S = !attn.pairs<jagged("lens") x jagged("lens") x heads(?) x f32>
+    !T = !attn.tensor<? x 8 x f32>
+    attn.spec @a(q = %q : !Q, k = %k : !Q, v = %v : !Q, table = %table : !T) {
+      %rq = attn.rotary %q, %table halves : (!Q, !T) -> !Q
+      %rk = attn.rotary %k, %table interleaved : (!Q, !T) -> !Q
+      %m = attn.pattern #attn.window<left = 2, right = 1> -> !M
+      %s = attn.dots %rq, %rk where %m : (!Q, !Q, !M) -> !S
+      %p, %lse = attn.softmax %s : !S -> !S, !attn.tensor<jagged("lens") x heads(?) x f32>
+      %o = attn.combine %p, %v : (!S, !Q) -> !Q
+      attn.yield o = %o, lse = %lse : !Q, !attn.tensor<jagged("lens") x heads(?) x f32>
+    })");
+  Lengths lengths = {{{"lens", {5, 0, 3}}}, {}, 1, /*tables=*/9, /*launchHeads=*/3};
+  checkGradients(module, lengths);
+  checkGradients(module, lengths, with(true, RowStatistic::FromOutput));
+}
+
+/// One tensor in three places, and two inputs that share one gradient but not its type.
+TEST(Gradient, OfSharedTensorsAndSharedGradients) {
+  SpecModule module = SpecModule::parse(R"(
+    !X = !attn.tensor<jagged("lens") x heads(1) x 4 x f32>
+    !B = !attn.tensor<jagged("lens") x heads(1) x 4 x bf16>
+    !M = !attn.mask<jagged("lens") x jagged("lens")>
+    !S = !attn.pairs<jagged("lens") x jagged("lens") x heads(1) x f32>
+    attn.spec @a(q = %x : !X, r = %r : !X, t = %t : !B) {
+      %m = attn.pattern #attn.full -> !M
+      %s = attn.dots %x, %x where %m : (!X, !X, !M) -> !S
+      %p, %lse = attn.softmax %s : !S -> !S, !attn.tensor<jagged("lens") x heads(1) x f32>
+      %c = attn.combine %p, %x : (!S, !X) -> !X
+      %e = attn.map_elements %c, %r, %t : (!X, !X, !B) -> !X {
+      ^bb0(%a: f32, %b: f32, %c0: f32, %i: i64, %h: i64, %d: i64, %b0: i64, %n: i64):
+        %y = arith.addf %b, %c0 : f32
+        %z = arith.addf %a, %y : f32
+        attn.result %z : f32
+      }
+      %o = attn.map_elements %e : (!X) -> !X {
+      ^bb0(%a: f32, %i: i64, %h: i64, %d: i64, %b: i64, %n: i64):
+        %y = math.tanh %a : f32
+        attn.result %y : f32
+      }
+      attn.yield o = %o : !X
+    })");
+  checkGradients(module, {{{"lens", {5, 0, 3}}}});
+}
+
 TEST(Gradient, MxIsRefused) {
   SpecModule module = SpecModule::example("mx");
   std::string message;

@@ -101,5 +101,44 @@ TEST(LookUpErrors, IndexOutsideTheTable) {
       << errorOf(module.spec(), in);
 }
 
+/// q with heads known at launch, k with 2.
+const char *kLaunchHeads = R"(
+  !Q = !attn.tensor<dense("s") x heads(?) x 4 x f32>
+  !K = !attn.tensor<dense("s") x heads(2) x 4 x f32>
+  !M = !attn.mask<dense("s") x dense("s")>
+  !S = !attn.pairs<dense("s") x dense("s") x heads(?) x f32>
+  attn.spec @a(q = %q : !Q, k = %k : !K) {
+    %m = attn.pattern #attn.full -> !M
+    %s = attn.dots %q, %k where %m : (!Q, !K, !M) -> !S
+    %o = attn.combine %s, %k : (!S, !K) -> !Q
+    attn.yield o = %o : !Q
+  })";
+
+TEST(LaunchHeadErrors, HeadsThatDoNotGroup) {
+  SpecModule module = SpecModule::parse(kLaunchHeads);
+  NamedTensors in = randomLaunch(module.spec(), {{}, {{"s", 3}}, 1, 64, /*launchHeads=*/3});
+  EXPECT_EQ(errorOf(module.spec(), in), "attn.dots: expected 3 heads to be a multiple of the 2 that they share");
+  in.tensors["q"] = HostTensor({1, 3, 4, 4}, 1.0);
+  EXPECT_EQ(errorOf(module.spec(), in), "");
+}
+
+TEST(LaunchHeadErrors, NoHeads) {
+  SpecModule module = SpecModule::parse(kLaunchHeads);
+  NamedTensors in = randomLaunch(module.spec(), {{}, {{"s", 3}}, 1, 64, /*launchHeads=*/0});
+  EXPECT_EQ(errorOf(module.spec(), in), "input 'q': expected at least one head, found 0");
+}
+
+TEST(RotaryErrors, ATableShorterThanASequence) {
+  SpecModule module = SpecModule::parse(R"(
+    !T = !attn.tensor<jagged("o") x heads(1) x 4 x f32>
+    attn.spec @a(q = %q : !T, table = %table : !attn.tensor<? x 4 x f32>) {
+      %o = attn.rotary %q, %table halves : (!T, !attn.tensor<? x 4 x f32>) -> !T
+      attn.yield o = %o : !T
+    })");
+  NamedTensors in = randomLaunch(module.spec(), {{{"o", {2, 5}}}, {}, 1, /*tables=*/4});
+  EXPECT_EQ(errorOf(module.spec(), in),
+            "rotary table: expected a row for each position, found 4 rows for the 5 of sequence 1");
+}
+
 } // namespace
 } // namespace fovea::attn::reference

@@ -10,7 +10,7 @@ namespace {
 /// o = f(q) element by element, where `body` makes %y from %x (f32), and one key whose weight is 1.
 std::string elementSpec(const std::string &body) {
   return R"(
-    !T = !attn.tensor<jagged("o") x heads(1) x 8 x f32>
+    !T = !attn.tensor<jagged("lens") x heads(1) x 8 x f32>
     !C = !attn.tensor<8 x f32>
     attn.spec @a(q = %q : !T, c = %c : !C) {
       %o = attn.map_elements %q : (!T) -> !T {
@@ -30,7 +30,7 @@ class ScalarDerivative : public testing::TestWithParam<const char *> {};
 TEST_P(ScalarDerivative, AgreesWithDifferences) {
   SpecModule module = SpecModule::parse(elementSpec(GetParam()));
   SpecOp forward = module.spec();
-  NamedTensors in = randomLaunch(forward, {{{"o", {5, 3}}}}, 5);
+  NamedTensors in = randomLaunch(forward, {{{"lens", {5, 3}}}}, 5);
   for (auto &[name, tensor] : in.tensors)
     for (double &value : tensor.values)
       value = 0.2 + std::fabs(value); // inside every function's domain; kinks are hit with probability 0
@@ -85,17 +85,17 @@ TEST(ScalarDerivativeErrors, AnOpWithoutDerivativeIsNamed) {
   });
   EXPECT_TRUE(failed(deriveBackward(module.spec())));
   EXPECT_EQ(message, "no gradient: math.cbrt has no derivative here");
-  NamedTensors in = randomLaunch(module.spec(), {{{"o", {1}}}});
+  NamedTensors in = randomLaunch(module.spec(), {{{"lens", {1}}}});
   EXPECT_EQ(errorOf(module.spec(), in), "evaluator: no meaning for math.cbrt in an expression");
 }
 
 /// Tables in scores, with two look-ups of one table: the gradients meet in an attn.add.
 TEST(TableGradient, OfABiasByRelativePositionLookedUpTwice) {
   SpecModule module = SpecModule::parse(R"(
-    !T = !attn.tensor<jagged("o") x heads(2) x 4 x f32>
+    !T = !attn.tensor<jagged("lens") x heads(2) x 4 x f32>
     !B = !attn.tensor<? x heads(2) x f32>
-    !M = !attn.mask<jagged("o") x jagged("o")>
-    !S = !attn.pairs<jagged("o") x jagged("o") x heads(2) x f32>
+    !M = !attn.mask<jagged("lens") x jagged("lens")>
+    !S = !attn.pairs<jagged("lens") x jagged("lens") x heads(2) x f32>
     attn.spec @a(q = %q : !T, rel = %rel : !B) {
       %m = attn.pattern #attn.causal<bottom_right> -> !M
       %s = attn.dots %q, %q where %m : (!T, !T, !M) -> !S
@@ -108,14 +108,14 @@ TEST(TableGradient, OfABiasByRelativePositionLookedUpTwice) {
         %z = arith.addf %y, %w : f32
         attn.result %z : f32
       }
-      %p, %lse = attn.softmax %t : !S -> !S, !attn.tensor<jagged("o") x heads(2) x f32>
+      %p, %lse = attn.softmax %t : !S -> !S, !attn.tensor<jagged("lens") x heads(2) x f32>
       %o = attn.combine %p, %q : (!S, !T) -> !T
       attn.yield o = %o : !T
     })");
   SpecOp forward = module.spec();
   mlir::FailureOr<SpecOp> backward = deriveBackward(forward, {{"q", "rel"}, {}, {}});
   ASSERT_TRUE(succeeded(backward));
-  NamedTensors in = randomLaunch(forward, {{{"o", {5, 0, 3}}}, {}, 1, /*tables=*/6});
+  NamedTensors in = randomLaunch(forward, {{{"lens", {5, 0, 3}}}, {}, 1, /*tables=*/6});
   NamedTensors launch = in;
   launch.tensors["dout"] = HostTensor({8, 2, 4}, 1.0);
   Evaluation gradients = run(*backward, launch);
