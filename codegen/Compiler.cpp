@@ -147,6 +147,7 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     return result;
   if (!run(Phase::Sync, tile::createSynchronisePass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
     return diagnostics.error("sync");
+  result.reports.push_back(report(kernel, "forward", result.candidates));
   if (stopAt(Phase::Sync))
     return result;
 

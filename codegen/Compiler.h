@@ -4,6 +4,7 @@
 #include "codegen/ptx/ToPtx.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Schedule/Choose.h"
+#include "passes/Schedule/Report.h"
 #include "runtime/abi/Manifest.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -29,6 +30,7 @@ struct CompiledSpec {
   Manifest manifest;
   std::string header;                    ///< typed C++ header that launches the kernels
   std::vector<Candidate> candidates;     ///< of the forward kernel, the chosen one first
+  std::vector<KernelReport> reports;     ///< of each kernel, from Phase::Sync on; see codegen/Explain.h
   std::vector<std::pair<std::string, double>> milliseconds; ///< wall-clock time of each phase
 };
 

@@ -7,6 +7,7 @@
 #include "passes/Lower/Networks.h"
 #include "passes/Tile/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace fovea;
 using namespace fovea::tile;
@@ -216,7 +217,13 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
   std::stable_sort(all.begin(), all.end(), [](const Candidate &x, const Candidate &y) {
     if (x.refusal.empty() != y.refusal.empty())
       return x.refusal.empty();
-    return x.refusal.empty() ? x.clocksPerRow() < y.clocksPerRow() : x.excess < y.excess;
+    if (!x.refusal.empty())
+      return x.excess < y.excess;
+    // Many schedules reach the same floor; of these, the one whose circuit leaves the most room.
+    auto key = [](const Candidate &c) {
+      return std::pair(std::round(c.clocksPerRow() * 100), c.cost.circuit / double(c.schedule.tileRows));
+    };
+    return key(x) < key(y);
   });
   if (!all.front().refusal.empty())
     return llvm::createStringError(prefix + "no schedule fits; the nearest, " + all.front().name + ", " +

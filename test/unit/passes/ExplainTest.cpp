@@ -1,0 +1,54 @@
+// test/unit/passes/ExplainTest.cpp - `fovea explain` says what was decided, what it costs, and why.
+#include "codegen/Explain.h"
+#include "test/unit/passes/Kernels.h"
+#include "llvm/Support/JSON.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+CompiledSpec compileFor(Kernels &kernels, const char *target, const char *roles) {
+  Variant v;
+  v.dim = 128;
+  ScheduleOverrides overrides;
+  if (*roles)
+    overrides.roles = roles;
+  CompileOptions options;
+  options.target = target, options.until = Phase::Sync;
+  auto compiled = compileProblem(kernels.context, kernels.problem(v), overrides, options);
+  EXPECT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+  return std::move(*compiled);
+}
+
+TEST(Explain, Text) {
+  Kernels kernels;
+  std::string text = explain(compileFor(kernels, "sm_90a", ""), false);
+  if (std::getenv("FOVEA_SHOW"))
+    std::printf("%s", (text + explain(compileFor(kernels, "sm_100a", "split"), false)).c_str());
+  for (const char *line : {"forward: kernel kernel_forward for sm_90a", "schedule   fused, 64 rows, 4 CTAs per SM",
+                           "all        0-3", "Out over V", "modelled, not measured", "bound by memory", "(chosen)",
+                           "(next best)", "of 232448 bytes of shared memory", "refused: split, 128 rows, 4 stages: needs"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+}
+
+TEST(Explain, MapsOfMemoryOfSplitRoles) {
+  Kernels kernels;
+  std::string text = explain(compileFor(kernels, "sm_100a", "split"), false);
+  for (const char *line : {"map of tensor memory (columns)", "[0, 64)            S[0]", "K[3]", "barrier Q_full",
+                           "persistent CTAs", "columns of tensor memory"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+}
+
+TEST(Explain, JsonHoldsTheSame) {
+  Kernels kernels;
+  CompiledSpec compiled = compileFor(kernels, "sm_100a", "");
+  auto parsed = llvm::json::parse(explain(compiled, true));
+  ASSERT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
+  const llvm::json::Object &kernel = *parsed->getAsObject()->getArray("kernels")->front().getAsObject();
+  EXPECT_EQ(*kernel.getString("entry"), "kernel_forward");
+  EXPECT_EQ(kernel.getArray("candidates")->size(), compiled.candidates.size());
+  EXPECT_EQ(*kernel.getArray("candidates")->front().getAsObject()->getString("schedule"), compiled.candidates[0].name);
+  EXPECT_EQ(kernel.getArray("channels")->size(), 7u);
+  EXPECT_GT(kernel.getArray("smem_map")->size(), 3u);
+}
+} // namespace
