@@ -1,0 +1,153 @@
+// test/unit/runtime/EmulatorTest.cpp - the whole runtime against a driver that runs kernels: the emulator, by dlopen.
+#include "runtime/abi/Sha256.h"
+#include "runtime/core/Module.h"
+
+#include <gtest/gtest.h>
+
+using namespace fovea;
+
+namespace {
+
+/// out[i] = in[i] + bias, one thread per element; each also counts itself in scratch memory.
+const char *const kPtx = R"(.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry add_bias(.param .u64 in, .param .u64 out, .param .u32 n, .param .u32 bias, .param .u64 counter)
+{
+  .reg .pred %p;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<8>;
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r1, %r1, %r2, %r3;
+  ld.param.u32 %r4, [n];
+  setp.ge.u32 %p, %r1, %r4;
+  @%p bra DONE;
+  ld.param.u64 %d1, [in];
+  ld.param.u64 %d2, [out];
+  ld.param.u64 %d3, [counter];
+  ld.param.u32 %r5, [bias];
+  cvta.to.global.u64 %d1, %d1;
+  cvta.to.global.u64 %d2, %d2;
+  cvta.to.global.u64 %d3, %d3;
+  mul.wide.u32 %d4, %r1, 4;
+  add.u64 %d1, %d1, %d4;
+  add.u64 %d2, %d2, %d4;
+  ld.global.u32 %r6, [%d1];
+  add.u32 %r6, %r6, %r5;
+  atom.global.add.u32 %r7, [%d3], 1;
+  st.global.u32 [%d2], %r6;
+DONE:
+  ret;
+}
+)";
+
+Manifest manifest() {
+  Manifest m;
+  m.spec = "add_bias";
+  m.target = "sm_90a";
+  m.ptx = "add_bias.ptx";
+  m.ptxSha256 = sha256(kPtx);
+  m.tensors = {{"in", TensorSpec::Role::Input, {DType::I32}, {"n"}, 4, 1, false, ""},
+               {"out", TensorSpec::Role::Output, {DType::I32}, {"n"}, 4, 1, false, ""}};
+  KernelSpec kernel;
+  kernel.name = "forward";
+  kernel.entry = "add_bias";
+  kernel.block = {32, 1, 1};
+  kernel.grid = {ceilDiv("n", 32), 1, 1};
+  ParamSpec in, out, n, bias, counter;
+  in.tensor = "in";
+  out.tensor = "out";
+  n.kind = bias.kind = ParamSpec::Kind::I32;
+  n.value = "n";
+  bias.value = "bias";
+  counter.kind = ParamSpec::Kind::Scratch;
+  counter.name = "counter";
+  counter.bytes = 4;
+  kernel.params = {in, out, n, bias, counter};
+  m.kernels = {kernel};
+  return m;
+}
+
+struct Emulated : testing::Test {
+  void SetUp() override {
+    Expected<Device> opened = Device::open("emulator:sm_90a");
+    ASSERT_TRUE(opened) << opened.message();
+    device.emplace(*opened);
+    Expected<Module> loaded = Module::load(*device, kPtx, manifest());
+    ASSERT_TRUE(loaded) << loaded.message();
+    module.emplace(*loaded);
+  }
+  std::optional<Device> device;
+  std::optional<Module> module;
+};
+
+} // namespace
+
+TEST_F(Emulated, RunsAPreparedLaunchAgainAndAgain) {
+  std::vector<int32_t> values(100, 5), result(100, 0);
+  Buffer in = *Buffer::fromHost(*device, values.data(), 400), out = *Buffer::allocate(*device, 400);
+  LaunchOptions options;
+  options.dims = {{"bias", 7}};
+  Expected<PreparedLaunch> launch =
+      module->prepare("forward", {in.view("in", DType::I32, {100}), out.view("out", DType::I32, {100})}, options);
+  ASSERT_TRUE(launch) << launch.message();
+  Expected<Stream> stream = Stream::create(*device);
+  ASSERT_TRUE(stream);
+  Expected<Event> start = Event::create(*device), end = Event::create(*device);
+  ASSERT_TRUE(start && end);
+  ASSERT_TRUE(start->record(*stream));
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(launch->launch(*stream));
+  ASSERT_TRUE(end->record(*stream));
+  ASSERT_TRUE(stream->synchronize());
+  Expected<float> time = end->millisecondsSince(*start);
+  ASSERT_TRUE(time) << time.message();
+  EXPECT_GE(*time, 0);
+  ASSERT_TRUE(out.download(result.data(), 400));
+  EXPECT_EQ(result, std::vector<int32_t>(100, 12));
+}
+
+TEST_F(Emulated, KnowsItsKernels) {
+  Expected<std::vector<KernelFacts>> facts = module->kernelFacts();
+  ASSERT_TRUE(facts) << facts.message();
+  EXPECT_EQ((*facts)[0].entry, "add_bias");
+  EXPECT_GT((*facts)[0].ctasPerSm, 0);
+}
+
+TEST_F(Emulated, RefusesHostMemoryAndShortAllocations) {
+  std::vector<int32_t> host(100);
+  Buffer out = *Buffer::allocate(*device, 400), half = *Buffer::allocate(*device, 200);
+  LaunchOptions options;
+  options.dims = {{"bias", 7}};
+  Tensor in{"in", reinterpret_cast<unsigned long long>(host.data()), DType::I32, {100}, {1}};
+  auto problem = [&] {
+    Expected<PreparedLaunch> launch = module->prepare("forward", {in, out.view("out", DType::I32, {100})}, options);
+    return launch ? "no error" : launch.message();
+  };
+  EXPECT_EQ(problem(), "tensor 'in': its address is not memory of emulator:sm_90a; copy the data there "
+                       "(fovea::Buffer), host memory cannot be read by a kernel");
+  in.address = half.address();
+  EXPECT_EQ(problem(), "tensor 'in': its shape and strides span 400 bytes, but its allocation has 200 from the address "
+                       "on");
+}
+
+TEST_F(Emulated, OpensEveryChipInOneProcess) {
+  Expected<Device> blackwell = Device::open("emulator:sm_100a");
+  ASSERT_TRUE(blackwell) << blackwell.message();
+  EXPECT_EQ(blackwell->facts().target, findTarget("sm_100a"));
+  EXPECT_EQ(Module::load(*blackwell, kPtx, manifest()).message(),
+            "'add_bias' was compiled for sm_90a, but emulator:sm_100a is '" + blackwell->facts().name +
+                "' of compute capability 10.0; compile with --target sm_100a");
+}
+
+TEST_F(Emulated, ShowsTheLineOfBadPtx) {
+  std::string bad = kPtx;
+  bad.replace(bad.find("mad.lo.s32"), 10, "mad.lo.s33");
+  Manifest m = manifest();
+  m.ptxSha256 = sha256(bad);
+  Expected<Module> loaded = Module::load(*device, bad, m);
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.message().find("line 12"), std::string::npos) << loaded.message();
+}
