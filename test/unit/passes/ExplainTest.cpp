@@ -34,7 +34,7 @@ TEST(Explain, Text) {
 TEST(Explain, MapsOfMemoryOfSplitRoles) {
   Kernels kernels;
   std::string text = explain(compileFor(kernels, "sm_100a", "split"), false);
-  for (const char *line : {"map of tensor memory (columns)", "[0, 64)            S[0]", "K[3]", "barrier Q_full",
+  for (const char *line : {"map of tensor memory (columns)", "[0, 64)            S[0]", "K[1]", "barrier Q_full",
                            "persistent CTAs", "columns of tensor memory"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
