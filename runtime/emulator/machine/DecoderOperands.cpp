@@ -1,4 +1,5 @@
 // runtime/emulator/machine/DecoderOperands.cpp - registers, constants, symbols and addresses of one instruction.
+#include "runtime/emulator/machine/AluOps.h"
 #include "runtime/emulator/machine/Decoder.h"
 #include <algorithm>
 #include <cstring>
@@ -118,7 +119,14 @@ uint32_t Decoder::src(const Operand &o, Type t) {
     if (have != bytes)
       fail("register " + operandText(o) + " is " + (have ? std::to_string(have * 8) + " bits wide" : "a predicate") +
            ", the instruction reads " + std::to_string(bytes * 8));
-    return registerAt(o.reg);
+    if (!o.integer)
+      return registerAt(o.reg);
+    if (bytes != 4 && bytes != 8)
+      fail("a sum needs a 32- or 64-bit register");
+    uint32_t sum = allocate(bytes), offset = constant(uint64_t(o.integer) & (bytes == 4 ? 0xffffffffu : ~uint64_t(0)), bytes);
+    Inst &i = emit(FOVEA_LANE_CALL(integerHandler(IntOp::Add, bytes == 4 ? Type::U32 : Type::U64)));
+    i.r[0] = sum, i.r[1] = registerAt(o.reg), i.r[2] = offset;
+    return sum;
   }
   case Operand::Float32:
     if (t == Type::F64) {

@@ -265,9 +265,10 @@ TmemOperand tmemOperand(Decoder &d, const Operand &o) {
   const Operand &p = o.parts[0];
   Operand base = p;
   TmemOperand t;
-  if (p.kind == Operand::Register)
+  if (p.kind == Operand::Register) {
     t.offset = uint32_t(p.integer);
-  base.text = p.text;
+    base.integer = 0;
+  }
   t.base = d.src(base, Type::U32);
   return t;
 }

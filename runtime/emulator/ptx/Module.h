@@ -16,7 +16,7 @@ namespace fovea::ptx {
 struct Operand {
   enum Kind : uint8_t {
     None,
-    Register,  ///< reg
+    Register,  ///< reg + integer
     Special,   ///< name: `%tid` with component in `text` ("%tid.x")
     Integer,   ///< integer
     Float32,   ///< integer holds the bits

@@ -67,6 +67,13 @@ void Parser::instruction() {
 
 Operand Parser::operand(int depth) {
   Operand a = primary(depth);
+  // LLVM also writes `%rd24+1024` where a plain register is asked for.
+  while (a.kind == Operand::Register && !a.negated && (tok.isPunct('+') || tok.isPunct('-'))) {
+    bool minus = tok.isPunct('-');
+    advance();
+    uint64_t v = uint64_t(constantTerm(depth));
+    a.integer = int64_t(minus ? uint64_t(a.integer) - v : uint64_t(a.integer) + v);
+  }
   if (tok.isPunct('|')) {
     advance();
     Operand pair;
