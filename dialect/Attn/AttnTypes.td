@@ -101,6 +101,7 @@ def Attn_Pairs : Attn_Type<"Pairs", "pairs"> {
     the mask of the `attn.dots` at the root of the value.
 
     - `attn.pairs-C1`: neither row space is `broadcast`: a pair belongs to one sequence.
+    - `attn.pairs-C2`: the element type is f32, or f8E4M3FN for what `attn.quantize` makes.
   }];
   let parameters = (ins "RowsAttr":$queries, "RowsAttr":$keys, "int64_t":$heads, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;

@@ -20,8 +20,8 @@ LogicalResult DotsOp::verify() {
   RowsAttr queryRows = queries.getRows().perSequence(), keyRows = keys.getRows().perSequence();
   PairsType result = pairsType(getResult());
   if (cast<MaskType>(getMask().getType()) != MaskType::get(getContext(), queryRows, keyRows) ||
-      result.getQueries() != queryRows || result.getKeys() != keyRows || result.getHeads() != queries.getHeads())
-    return emitOpError() << "expected mask and result over the operands' rows and the queries' heads, found "
+      result != PairsType::get(getContext(), queryRows, keyRows, queries.getHeads(), Float32Type::get(getContext())))
+    return emitOpError() << "expected mask and f32 result over the operands' rows and the queries' heads, found "
                          << getMask().getType() << " and " << result << " (attn.dots-C3)";
   return success();
 }
@@ -74,6 +74,8 @@ LogicalResult MapPairsOp::verify() {
     if (!haveSameShape(pairsType(input), result))
       return emitOpError() << "expected operands and result over the same rows and heads, found " << input.getType()
                            << " and " << result << " (attn.map_pairs-C1)";
+  if (!result.getElementType().isF32())
+    return emitOpError() << "expected an f32 result, found " << result << " (attn.map_pairs-C1)";
   if (getInputs().empty())
     return emitOpError() << "expected at least one operand, which says the pairs that are present (attn.map_pairs-C1)";
   return verifyExpression(*this, getBody(), Domain::Pair, getInputs().size(), Float32Type::get(getContext()),

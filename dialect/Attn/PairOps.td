@@ -22,7 +22,7 @@ def Attn_DotsOp : Attn_Op<"dots", [Pure]> {
     ```
     Constraints: `attn.dots-C1`: both operands are floating rows x heads x features, with equal features.
     `attn.dots-C2`: heads of the keys divide heads of the queries. `attn.dots-C3`: mask and result have the rows of
-    the operands as one sequence sees them, and the result has the queries' heads.
+    the operands as one sequence sees them, and the result is f32 with the queries' heads.
   }];
   let arguments = (ins Attn_Tensor:$queries, Attn_Tensor:$keys, Attn_Mask:$mask);
   let results = (outs Attn_Pairs:$result);
@@ -81,7 +81,7 @@ def Attn_MapPairsOp : Attn_Op<"map_pairs", [Pure, SingleBlock,
       attn.result %y : f32
     }
     ```
-    Constraints: `attn.map_pairs-C1`: operands and result are pairs of the same rows and heads.
+    Constraints: `attn.map_pairs-C1`: operands, at least one, and the f32 result are pairs of the same rows and heads.
     `attn.map_pairs-C2`: the block's arguments are as above. `attn.map_pairs-C3`: it ends in `attn.result` of one f32.
     `attn.map_pairs-C4`: it holds only arith and math ops and `attn.lookup`.
   }];

@@ -115,6 +115,8 @@ static LogicalResult verifyPairRows(function_ref<InFlightDiagnostic()> emitError
 
 LogicalResult PairsType::verify(function_ref<InFlightDiagnostic()> emitError, RowsAttr queries, RowsAttr keys,
                                 int64_t heads, Type elementType) {
+  if (!isa<Float32Type, Float8E4M3FNType>(elementType))
+    return emitError() << "expected f32 or f8E4M3FN elements, found " << elementType << " (attn.pairs-C2)";
   return verifyPairRows(emitError, queries, keys);
 }
 

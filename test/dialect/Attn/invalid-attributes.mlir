@@ -67,3 +67,7 @@ func.func private @f() attributes {e = #attn.emit<forward, packed "dz">}
 // -----
 // expected-error @+1 {{expected lse, backward, deterministic or packed, found 'both'}}
 func.func private @f() attributes {e = #attn.emit<forward, both>}
+
+// -----
+// expected-error @+1 {{expected f32 or f8E4M3FN elements, found 'i32' (attn.pairs-C2)}}
+func.func private @f(!attn.pairs<dense("s") x dense("s") x heads(2) x i32>)

@@ -27,7 +27,7 @@ func.func @dots(%q: !Q, %k: !K, %m: !M) {
 !M = !attn.mask<dense("s") x dense("t")>
 !S = !attn.pairs<dense("s") x dense("s") x heads(4) x f32>
 func.func @dots(%q: !Q, %m: !M) {
-  // expected-error @+1 {{expected mask and result over the operands' rows and the queries' heads, found '!attn.mask<dense("s") x dense("t")>'}}
+  // expected-error @+1 {{expected mask and f32 result over the operands' rows and the queries' heads, found '!attn.mask<dense("s") x dense("t")>'}}
   %s = attn.dots %q, %q where %m : (!Q, !Q, !M) -> !S
   return
 }
@@ -210,5 +210,17 @@ func.func @softmax_grad(%s: !S, %l: !L) {
 func.func @dots(%q: !Q, %m: !M) {
   // expected-error @+1 {{(attn.dots-C1)}}
   %s = attn.dots %q, %q where %m : (!Q, !Q, !M) -> !S
+  return
+}
+
+// -----
+!S = !attn.pairs<dense("s") x dense("s") x heads(4) x f32>
+!P = !attn.pairs<dense("s") x dense("s") x heads(4) x f8E4M3FN>
+func.func @map(%s: !S) {
+  // expected-error @+1 {{expected an f32 result, found '!attn.pairs<dense("s") x dense("s") x heads(4) x f8E4M3FN>' (attn.map_pairs-C1)}}
+  %t = attn.map_pairs %s : (!S) -> !P {
+  ^bb0(%x: f32, %i: i64, %j: i64, %h: i64, %b: i64, %nq: i64, %nk: i64):
+    attn.result %x : f32
+  }
   return
 }

@@ -53,6 +53,34 @@ TEST(Rounding, MicroscaledBlocksShareAPowerOfTwo) {
   EXPECT_EQ(values[2], -3);
 }
 
+/// One query, two keys with weights 1/3 and 2/3: what enters the product is bf16(1/3), and nothing else is rounded.
+TEST(Plain16, RoundsProbabilitiesToTheTypeOfTheValues) {
+  SpecModule module = SpecModule::parse(R"(
+    !Q = !attn.tensor<dense("s") x heads(1) x 1 x bf16>
+    !K = !attn.tensor<dense("t") x heads(1) x 1 x bf16>
+    !M = !attn.mask<dense("s") x dense("t")>
+    !S = !attn.pairs<dense("s") x dense("t") x heads(1) x f32>
+    !O = !attn.tensor<dense("s") x heads(1) x 1 x f32>
+    attn.spec @a(q = %q : !Q, k = %k : !K, v = %v : !K) {
+      %m = attn.pattern #attn.full -> !M
+      %s = attn.dots %q, %k where %m : (!Q, !K, !M) -> !S
+      %t = attn.map_pairs %s : (!S) -> !S {
+      ^bb0(%x: f32, %i: i64, %j: i64, %h: i64, %b: i64, %nq: i64, %nk: i64):
+        %y = math.log %x : f32
+        attn.result %y : f32
+      }
+      %p, %lse = attn.softmax %t : !S -> !S, !attn.tensor<dense("s") x heads(1) x f32>
+      %o = attn.combine %p, %v : (!S, !K) -> !O
+      attn.yield o = %o : !O
+    })");
+  NamedTensors in = randomLaunch(module.spec(), {{}, {{"s", 1}, {"t", 2}}});
+  in.tensors.at("q").values = {1};
+  in.tensors.at("k").values = {1, 2};
+  in.tensors.at("v").values = {1, 0};
+  EXPECT_NEAR(run(module.spec(), in).tensors.at("o").values[0], 1.0 / 3, 1e-15);
+  EXPECT_EQ(run(module.spec(), in, Precision::Plain16).tensors.at("o").values[0], 0.333984375);
+}
+
 TEST(Plain16, ErrorIsThatOfA16BitKernel) {
   for (const char *name : {"ads_block", "cross", "hstu"}) {
     SpecModule module = SpecModule::example(name);
