@@ -1,5 +1,6 @@
 # test/exec/Inputs/matrix.py - matrix.py FOVEA TARGET CASE... [-- OPTION...]: `fovea check` on block_diagonal specs.
-# A CASE is dtype:heads:D:Dv:N[:lse], e.g. bf16:2:96:64:32:lse. Every case must end in PASS.
+# A CASE is dtype:heads:D:Dv:N[:lse], e.g. bf16:2:96:64:32:lse, also with settings of a schedule, as in
+# bf16:2:64:64:64,roles=split,stages=2. Every case must end in PASS.
 import os
 import subprocess
 import sys
@@ -12,12 +13,15 @@ if "--" in arguments:
 fovea, target, cases = arguments[0], arguments[1], arguments[2:]
 failed = 0
 for case in cases:
-    dtype, heads, depth, depth_v, block, *lse = case.split(":")
+    shape, *settings = case.split(",")
+    dtype, heads, depth, depth_v, block, *lse = shape.split(":")
+    schedule = "schedule " + target + " {\n" + "\n".join(s.replace("=", " : ") for s in settings) + "\n}"
     text = f"""attention case {{
       q, k    : {dtype} [jagged offsets, {heads} heads, {depth}]
       v       : {dtype} [jagged offsets, {heads} heads, {depth_v}]
       pattern : block_diagonal({block})
       emit    : {'forward(lse)' if lse else 'forward'}
+      {schedule if settings else ''}
     }}"""
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "case.attn")
