@@ -114,10 +114,11 @@ def program(body, group, shared):
     return HEADER.format(**facts) + body + FOOTER.format(**facts)
 
 
-def issued(text, group):
-    """The body that one thread (of CTA 0) runs: the instruction, a commit to every CTA, and the wait. Descriptors: %rd10 and %rd11
+def issued(text, group, alone=False):
+    """The body that one thread (of CTA 0) runs: the instruction, a commit to every CTA (alone: to the issuing one, and only that
+    waits), and the wait. Descriptors: %rd10 and %rd11
     hold start addresses (>> 4) of the image and of its second half."""
-    multicast = "" if group == 1 else ".multicast::cluster"
+    multicast = "" if group == 1 or alone else ".multicast::cluster"
     return f"""
   and.b32 %r13, %r6, 0x3FFFF;
   shr.u32 %r13, %r13, 4;
@@ -130,12 +131,15 @@ def issued(text, group):
   @!%p6 bra ISSUED;
 {text}
   mov.b16 %h, 3;
-  tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{multicast}.b64 [bar]{"" if group == 1 else ", %h"};
+  tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{multicast}.b64 [bar]{", %h" if multicast else ""};
 ISSUED:
+  setp.ne.u32 %p8, %r1, 0;
+  {"@%p8 bra WAITED;" if alone else ""}
 WAIT:
   mbarrier.try_wait.parity.shared::cta.b64 %p7, [bar], 0;
   @!%p7 bra WAIT;
-""".replace("  mov.b16 %h, 3;\n", "" if group == 1 else "  .reg .b16 %h;\n  mov.b16 %h, 3;\n")
+WAITED:
+""".replace("  mov.b16 %h, 3;\n", "" if not multicast else "  .reg .b16 %h;\n  mov.b16 %h, 3;\n")
 
 
 HALF, SHARED = 16384, 32768
@@ -178,7 +182,7 @@ def cells_of(shape, registers, split):
 
 
 def add_moves():
-    """Each warp moves cells of its quarter at column 3 (lane 16 for the shapes of 16 lanes) to or from column 256 up. A load's registers
+    """Each warp moves cells of its quarter from column 3 or 0 on (lane 16 for the shapes of 16 lanes) to or from column 256 up. A load's registers
     are stored there by 32x32b; a store takes its registers from there."""
     for shape, scale in (("32x32b", 1), ("16x64b", 1), ("16x128b", 2), ("16x256b", 4), ("16x32bx2", 1)):
         for repeat in (1, 2, 4, 8, 16, 32, 64, 128):
@@ -187,18 +191,16 @@ def add_moves():
                 continue
             for packed in (False, True):
                 wide = n * (2 if packed else 1) * (1 if shape == "32x32b" else 2)  # columns covered
-                if wide > 250:
-                    continue
                 split = n * (2 if packed else 1)
                 lane = 0 if shape == "32x32b" else 16
-                add_move(shape, repeat, n, packed, lane, split)
+                add_move(shape, repeat, n, packed, lane, split, 3 if wide <= 250 else 0)
 
 
-def add_move(shape, repeat, n, packed, lane, split):
+def add_move(shape, repeat, n, packed, lane, split, first):
     regs = "{" + ", ".join(f"%v{i}" for i in range(n)) + "}"
     offset = f", {split}" if shape == "16x32bx2" else ""
     sixteen = lambda word: f".{word}::16b" if packed else ""
-    prologue = f"  add.u32 %r20, %r10, {lane << 16 | 3};\n  add.u32 %r21, %r10, 256;\n"
+    prologue = f"  add.u32 %r20, %r10, {lane << 16 | first};\n  add.u32 %r21, %r10, 256;\n"
     park = f"tcgen05.{{}}.sync.aligned.32x32b.x{n}.b32"
     load = prologue + f"""  tcgen05.ld.sync.aligned.{shape}.x{repeat}{sixteen("pack")}.b32 {regs}, [%r20]{offset};
   tcgen05.wait::ld.sync.aligned;
@@ -218,7 +220,7 @@ def add_move(shape, repeat, n, packed, lane, split):
         def apply(_, cells, __):
             result = cells.copy()
             for quarter in range(4):
-                l, c = 32 * quarter + lane + lanes, 3 + columns
+                l, c = 32 * quarter + lane + lanes, first + columns
                 rows = 32 * quarter + np.arange(32)[:, None]
                 registers = np.arange(n)[None, :]
                 if store:
@@ -270,7 +272,7 @@ def add_copies():
             result[:, 64:95, 8:16] = cells[:, 65:96, 8:16]
             return result
         text = f"  add.u32 %r20, %r9, {64 << 16 | 8};\n  tcgen05.shift.cta_group::{group}.down [%r20];"
-        FORMS[f"shift{group}"] = (program(issued(text, group), group, SHARED), group, model)
+        FORMS[f"shift{group}"] = (program(issued(text, group, alone=True), group, SHARED), group, model)
 
 
 # ------------------------------------------------------------------------------------------------------------ mma
@@ -360,16 +362,19 @@ def add_mma(name, opcode, kind, group=1, m=None, n=64, ts=False, ashift=False, w
         full = av
         if sparse:
             full = np.zeros((m, k))
-            groups = stored if kind == "tf32" else stored // 2
+            width = 2 if kind in ("mxf4", "mxf4nvf4") else 1  # an entry names a pair of 4-bit elements
+            groups = stored if kind == "tf32" else stored // (2 * width)
             for i, g in itertools.product(range(m), range(groups)):
                 pair = (0, 1) if kind == "tf32" and rng.integers(2) else (2, 3) if kind == "tf32" else tuple(sorted(rng.choice(4, 2, replace=False)))
                 if kind == "tf32":
                     full[i, 2 * g + pair[0] // 2] = av[i, g]
                 else:
-                    full[i, 4 * g + pair[0]], full[i, 4 * g + pair[1]] = av[i, 2 * g], av[i, 2 * g + 1]
+                    for half in range(2):
+                        to = width * (4 * g + pair[half])
+                        full[i, to:to + width] = av[i, width * (2 * g + half):][:width]
                 for e, position in zip((2 * g, 2 * g + 1), pair):
                     row = i % local
-                    if bits == 8:
+                    if bits <= 8:
                         lane, column, bit = row, META + e // 16, e % 16 * 2
                     else:
                         lane, column, bit = row // 16 * 16 + e // 8 * 8 + row % 8, META, 16 * (row % 16 // 8) + e % 8 * 2
@@ -434,8 +439,9 @@ def add_products():
         for kind, spellings in (("mxf8f6f4", (("", 1), (".block32", 1), (".scale_vec::1X", 1))), ("mxf4", (("", 2), (".block32", 2), (".scale_vec::2X", 2))),
                                 ("mxf4nvf4", ((".block16", 4), (".block32", 2), (".scale_vec::4X", 4), (".scale_vec::2X", 2)))):
             for spelling, scales in spellings:
-                base = f"tcgen05.mma.cta_group::{group}.kind::{kind}.block_scale{spelling}.collector::a::discard"
-                add_mma(f"mma{group}_{kind}{spelling.replace('::', '')}", base, kind=kind, group=group, scales=scales)
+                for sp in ("", ".sp"):
+                    base = f"tcgen05.mma{sp}.cta_group::{group}.kind::{kind}.block_scale{spelling}.collector::a::discard"
+                    add_mma(f"mma{sp}{group}_{kind}{spelling.replace('::', '')}", base, kind=kind, group=group, scales=scales, sparse=bool(sp))
     for kind in ("f16", "tf32", "f8f6f4", "i8"):
         for sp in ("", ".sp"):
             for collector in ("b0::discard", "b1::fill", "b2::use", "b3::lastuse") if kind == "f16" else ("b0::discard",):

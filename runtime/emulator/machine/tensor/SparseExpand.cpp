@@ -6,6 +6,7 @@ namespace fovea::emulator {
 
 void expandSparse(const InstructionDescriptor &d, Tmem &tmem, uint32_t metaColumn, unsigned rows, const float *stored, float *out) {
   bool bytes = elementBits(d.a) <= 8, pairs = d.a != MmaElement::TF32;
+  unsigned width = d.k == 128 ? 2 : 1; // mxf4: an entry names two neighbouring elements
   unsigned columns = bytes ? 2 : 1, entries = 16 * columns;
   if (d.sparsitySelector > (bytes ? 0u : 1u))
     throw Fault("tcgen05.mma.sp: sparsity selector " + std::to_string(d.sparsitySelector) + ", expected " + (bytes ? "0" : "0 or 1") +
@@ -26,8 +27,9 @@ void expandSparse(const InstructionDescriptor &d, Tmem &tmem, uint32_t metaColum
         throw Fault("tcgen05.mma.sp: metadata of row " + std::to_string(m) + ", group " + std::to_string(group) + " holds " +
                     std::to_string(e0) + " and " + std::to_string(e1) + (pairs ? ", expected two ascending positions" : ", expected 0, 1 or 2, 3"));
       if (pairs) {
-        out[m * d.k + 4 * group + e0] = stored[m * d.k / 2 + 2 * group];
-        out[m * d.k + 4 * group + e1] = stored[m * d.k / 2 + 2 * group + 1];
+        const float *kept = stored + m * d.k / 2 + 2 * width * group;
+        std::copy_n(kept, width, out + m * d.k + width * (4 * group + e0));
+        std::copy_n(kept + width, width, out + m * d.k + width * (4 * group + e1));
       } else {
         out[m * d.k + 2 * group + e0 / 2] = stored[m * d.k / 2 + group];
       }

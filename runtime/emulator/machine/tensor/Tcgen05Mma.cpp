@@ -21,8 +21,8 @@ struct Plan {
   Plan(const MmaForm &form, const MmaOperands &operands)
       : i(decodeInstruction(form, operands.idesc)), layout(layoutOf(form, i.m)), at(addressesOf(form, operands, layout)),
         ctas(form.pair ? 2 : 1), runWidth(i.n / layout.runs) {
-    if (form.sparse && (form.scalesPerRow || layout.rows != 128))
-      throw Fault("tcgen05.mma.sp with block scales, or with fewer than 128 rows in a CTA, is not modelled");
+    if (form.sparse && layout.rows != 128)
+      throw Fault("tcgen05.mma.sp with fewer than 128 rows in a CTA is not modelled");
     if (operands.scaleInputD && form.kind != MmaKind::F16 && form.kind != MmaKind::TF32)
       throw Fault("tcgen05.mma: scale-input-d needs kind::f16 or kind::tf32");
     if (operands.scaleInputD > 15)
