@@ -104,7 +104,7 @@ def launch(kernel, case, policy):
                 dtype = "b4x16_p64"
             params.append({"tensor_map": dict(
                 buffer=name_of(b, arg), dtype=dtype, dims=dims[::-1], strides=[s * item for s in strides[:-1]][::-1],
-                box=(d["block_size"][:-1] + [d["block_size"][-1] * (2 if d["fp4_padded"] else 1)])[::-1],
+                box=d["block_size"][::-1],
                 swizzle=SWIZZLES[d["swizzle"]], l2_promotion="128B", oob_fill="nan" if value.nan else "zero")})
             params += [{"i32": s} for s in b.shape] + [{"u64": s} for s in strides]
         elif isinstance(value, Buffer):
