@@ -23,7 +23,7 @@ public:
     for (index = 0; index < x.groups.size(); ++index)
       if (failed(unrollGroup(x.groups[index])))
         return failure();
-    if (failed(connectWaits()) || failed(x.close(kernel)))
+    if (failed(connectWaits()) || failed(x.close()))
       return failure();
     return std::move(x);
   }
@@ -51,7 +51,6 @@ private:
     unsigned step = addStep(op, warp);
     if (last[warp] >= 0)
       order(unsigned(last[warp]), step);
-    x.steps[step].before = last[warp];
     last[warp] = int(step);
     return step;
   }
@@ -365,7 +364,7 @@ std::optional<unsigned> Execution::fenceBefore(unsigned step, FenceKind kind) co
   return found;
 }
 
-LogicalResult Execution::close(KernelOp kernel) {
+LogicalResult Execution::close() {
   const unsigned n = steps.size();
   std::vector<unsigned> incoming(n, 0), sorted;
   for (const auto &next : successors)
@@ -384,7 +383,7 @@ LogicalResult Execution::close(KernelOp kernel) {
         return steps[i].op->emitOpError("in group '")
                << groupName(steps[i].group) << "' never returns: in item " << steps[i].item
                << " the arrivals it waits for wait for it";
-    return kernel.emitOpError("has a cycle of waits");
+    llvm_unreachable("programs are joined by waits only");
   }
   reach.assign(n, llvm::BitVector(n));
   for (unsigned i : llvm::reverse(sorted)) {

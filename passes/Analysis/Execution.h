@@ -25,7 +25,6 @@ struct Step {
   unsigned group = 0, item = 0;
   int warp = -1;    ///< the warp that runs or issued it; -1: all of the group, or a phase of an mbarrier
   int issue = -1;   ///< of an asynchronous step: the program step that issued it
-  int before = -1;  ///< of a program step: the same warp's step before it
 };
 
 /// What touches memory. A range is bytes of shared memory, columns of tensor memory, or one register slot.
@@ -83,7 +82,7 @@ private:
     unsigned step;
     FenceKind kind;
   };
-  mlir::LogicalResult close(KernelOp kernel);
+  mlir::LogicalResult close();
   const std::vector<Fence> &fencesOf(const Step &step) const;
 
   std::vector<llvm::SmallVector<unsigned, 2>> successors;

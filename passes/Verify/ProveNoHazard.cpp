@@ -9,8 +9,8 @@
 // A read of tensor memory ends with its own wait::ld (codegen/kernel), so that nothing is owed behind it. Tensor cores
 // and TMA may overwrite what threads have read without a proxy fence: nothing of theirs is read back.
 //
-// The barriers themselves: a wait for phase k must begin after phase k - 1 is over and return before phase k + 1 is
-// (else its parity means another phase), and nobody arrives for phase k + 1 before phase k is over.
+// The barriers themselves: a wait for phase k must return before phase k + 1 is over (else its parity means another
+// phase), and nobody arrives for phase k + 1 before phase k is over.
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Analysis/Execution.h"
 #include "passes/Tile/Passes.h"
@@ -120,16 +120,13 @@ private:
     const Step &step = x.steps[wait.step];
     BarrierOp barrier = wait.barrier;
     int64_t depth = barrier.getDepth();
-    auto fail = [&](const Twine &why) {
-      return step.op->emitOpError("in group '") << x.groupName(step.group) << "', item " << step.item << ": " << why;
-    };
-    if (std::optional<unsigned> previous = x.phase(barrier, wait.item - depth))
-      if (step.before < 0 || !x.ordered(*previous, unsigned(step.before)))
-        return fail("may begin while the phase before the awaited one is open, and its parity then lets it pass early");
-    if (std::optional<unsigned> next = x.phase(barrier, wait.item + depth))
-      if (!x.ordered(wait.step, *next))
-        return fail("may still wait when the phase after the awaited one is over, and its parity then holds it back");
-    return success();
+    // It cannot begin early: the same op waited for the phase before, `depth` items ago.
+    std::optional<unsigned> next = x.phase(barrier, wait.item + depth);
+    if (!next || x.ordered(wait.step, *next))
+      return success();
+    return step.op->emitOpError("in group '")
+           << x.groupName(step.group) << "', item " << step.item
+           << ": may still wait when the phase after the awaited one is over, and its parity then holds it back";
   }
 
   LogicalResult checkArrival(const ArrivalStep &arrival) const {
