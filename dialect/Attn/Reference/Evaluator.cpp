@@ -100,29 +100,6 @@ llvm::Error Run::evaluateDots(DotsOp op) {
   return llvm::Error::success();
 }
 
-/// Calls `row(b, h, i, points)` for each row of the pairs, after the expression has run for its present pairs.
-template <typename Row>
-static llvm::Error runOnPairs(const Batch &batch, Expression &expression, ArrayRef<const PairsValue *> inputs, Row row) {
-  const PairSet &set = *inputs[0]->set;
-  for (int64_t b = 0; b < batch.sequences(); ++b)
-    for (int64_t h = 0; h < set.heads; ++h)
-      for (int64_t i = 0; i < set.sequences[b].queries; ++i) {
-        ArrayRef<int32_t> keys = set.row(b, h, i);
-        std::vector<Column> arguments;
-        for (const PairsValue *input : inputs)
-          arguments.push_back({std::vector<double>(input->row(b, h, i), input->row(b, h, i) + keys.size())});
-        arguments.push_back(Column::uniform(i));
-        arguments.push_back({std::vector<double>(keys.begin(), keys.end())});
-        for (int64_t value : {h, b, set.sequences[b].queries, set.sequences[b].keys})
-          arguments.push_back(Column::uniform(value));
-        if (llvm::Error error = expression.run(batch, b, keys.size(), std::move(arguments)))
-          return error;
-        if (llvm::Error error = row(b, h, i, keys.size()))
-          return error;
-      }
-  return llvm::Error::success();
-}
-
 llvm::Error Run::evaluateMapPairs(MapPairsOp op) {
   auto lookup = [&](Value value) -> const TensorValue & { return tensor(value); };
   llvm::Expected<Expression> expression = Expression::prepare(op.getBody(), lookup);

@@ -2,7 +2,6 @@
 #include "dialect/Attn/Reference/Pairs.h"
 
 #include <llvm/ADT/TypeSwitch.h>
-#include <limits>
 
 using namespace mlir;
 
@@ -134,28 +133,6 @@ llvm::Expected<MaskValue> evaluateMask(Operation *op, const std::function<const 
         };
         return mask;
       });
-}
-
-llvm::Expected<std::shared_ptr<const PairSet>> makePairSet(const Batch &batch, MaskType type, const MaskValue &mask,
-                                                           int64_t heads) {
-  auto set = std::make_shared<PairSet>();
-  set->perHead = mask.perHead;
-  set->heads = heads;
-  for (int64_t b = 0; b < batch.sequences(); ++b) {
-    PairSet::Sequence &s = set->sequences.emplace_back();
-    s.queries = batch.length(type.getQueries(), b);
-    s.keys = batch.length(type.getKeys(), b);
-    if (s.keys > std::numeric_limits<int32_t>::max())
-      return llvm::createStringError("evaluator: expected sequences below 2^31 keys");
-    s.starts.push_back(0);
-    for (int64_t h = 0; h < (mask.perHead ? heads : 1); ++h)
-      for (int64_t i = 0; i < s.queries; ++i) {
-        if (llvm::Error error = mask.keysOf({batch, b, h, i, s.queries, s.keys}, s.present))
-          return std::move(error);
-        s.starts.push_back(s.present.size());
-      }
-  }
-  return set;
 }
 
 } // namespace fovea::attn::reference

@@ -65,6 +65,10 @@ llvm::Expected<MaskValue> evaluateMask(mlir::Operation *op, const std::function<
 llvm::Expected<std::shared_ptr<const PairSet>> makePairSet(const Batch &batch, MaskType type, const MaskValue &mask,
                                                            int64_t heads);
 
+/// Runs the expression for the present pairs of each query row, then `row(b, h, i, pairs)`.
+llvm::Error runOnPairs(const Batch &batch, Expression &expression, llvm::ArrayRef<const PairsValue *> inputs,
+                       llvm::function_ref<llvm::Error(int64_t, int64_t, int64_t, size_t)> row);
+
 } // namespace fovea::attn::reference
 
 #endif // FOVEA_DIALECT_ATTN_REFERENCE_PAIRS_H

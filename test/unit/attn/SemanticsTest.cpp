@@ -116,6 +116,38 @@ TEST(Rows, WhoseScoresAreAllMinusInfinityHaveNoKey) {
   EXPECT_EQ(out.tensors.at("o").values[0], 0.0);
 }
 
+/// A score expression may say -inf instead of a pattern: the row has no key either, and no gradient.
+TEST(Rows, WhoseExpressionsAreAllMinusInfinityHaveNoGradient) {
+  std::string text = specText(pattern("#attn.full"));
+  size_t softmax = text.find("%p, %lse = attn.softmax %s");
+  text.replace(softmax, std::string("%p, %lse = attn.softmax %s").size(), R"(%t = attn.map_pairs %s : (!S) -> !S {
+    ^bb0(%x: f32, %i: i64, %j: i64, %h: i64, %b: i64, %nq: i64, %nk: i64):
+      %one = arith.constant 1 : i64
+      %inf = arith.constant 0xFF800000 : f32
+      %c = arith.cmpi eq, %i, %one : i64
+      %y = arith.select %c, %inf, %x : f32
+      attn.result %y : f32
+    }
+    %p, %lse = attn.softmax %t)");
+  SpecModule module = SpecModule::parse(text);
+  NamedTensors in = randomLaunch(module.spec(), {{{"qs", {3}}, {"ks", {4}}}});
+  Evaluation out = run(module.spec(), in);
+  EXPECT_EQ(out.tensors.at("lse").at({1, 0}), -INFINITY);
+  for (bool saved : {false, true}) {
+    mlir::FailureOr<SpecOp> backward = deriveBackward(module.spec("a"), {{}, saved, {}});
+    ASSERT_TRUE(succeeded(backward));
+    NamedTensors launch = in;
+    launch.tensors["dout"] = HostTensor({3, 1, 4}, 1.0);
+    for (auto &[name, tensor] : out.tensors)
+      launch.tensors[name] = tensor;
+    Evaluation gradients = run(*backward, launch);
+    for (int64_t d = 0; d < 4; ++d)
+      EXPECT_EQ(gradients.tensors.at("dq").at({1, 0, d}), 0.0);
+    EXPECT_FALSE(hasNaN(gradients.tensors.at("dk")) || hasNaN(gradients.tensors.at("dv")));
+    backward->erase();
+  }
+}
+
 TEST(Rows, WithHugeScoresStayFinite) {
   SpecModule module = SpecModule::parse(specText(pattern("#attn.full")));
   NamedTensors in = randomLaunch(module.spec(), {{{"qs", {5}}, {"ks", {5}}}});
