@@ -44,7 +44,7 @@ struct WarpRegister {
   }
 };
 
-/// Bytes that one operation reads or writes, for the detectors. `cta` is 0 for the executing CTA (the even one of a
+/// Bytes that one operation reads or writes, for the detectors; not checked against the memories' sizes (the operation is). `cta` is 0 for the executing CTA (the even one of a
 /// pair), 1 for its peer. Shared: `address` is a window offset. Tensor: lane << 16 | column, `count` is in 32-bit
 /// columns of that lane.
 struct Touched {

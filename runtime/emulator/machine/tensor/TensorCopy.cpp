@@ -72,16 +72,21 @@ void checkShared(SharedSpan smem, const BoxRun &run) {
 
 } // namespace
 
-uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) {
+/// 256^5 elements of 64 bits still fit.
+static uint64_t fullBytes(const TensorMap &map, const BoxPosition &at) {
   uint64_t elements = map.box[0];
   for (unsigned i = 1; i != map.rank; ++i)
     elements *= at.fourRows ? 4 : boxCount(map, i);
-  return uint32_t(elements * sharedBits(map.type) / 8);
+  return elements * sharedBits(map.type) / 8;
 }
+
+uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) { return uint32_t(fullBytes(map, at)); }
 
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction) {
   if (shared % 128)
     throw Fault("tensor copy needs a shared address that is a multiple of 128 bytes, found offset " + std::to_string(shared));
+  if (fullBytes(map, at) > 232448)
+    throw Fault("tensor copy moves a box of " + std::to_string(fullBytes(map, at)) + " bytes, more than a CTA's 232448 bytes of shared memory");
   int64_t startBits = int64_t(at.coords[0]) * globalBits(map.type);
   if (startBits % 128 && map.type != MapType::U4Align8 && globalBits(map.type) >= 8)
     throw Fault("tensor copy starts at innermost coordinate " + std::to_string(at.coords[0]) + ", which is " +

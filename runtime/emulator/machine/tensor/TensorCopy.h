@@ -27,7 +27,7 @@ uint32_t boxBytes(const TensorMap &map, const BoxPosition &at);
 
 enum class BoxDirection : uint8_t { Load, Store, Reduce };
 
-/// Throws Fault: shared address not 128-byte aligned, innermost start not a multiple of 16 bytes, negative start of a
+/// Throws Fault: a box that no CTA can hold, shared address not 128-byte aligned, innermost start not a multiple of 16 bytes, negative start of a
 /// store, gather4/scatter4 on an unsuited map, a load-only type in a store.
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction);
 

@@ -200,6 +200,11 @@ TEST_F(TensorCopy, RulesThatAChipEnforces) {
   BoxPosition p = at(0);
   p.fourRows = true;
   EXPECT_THROW(loadBox(m, p, memory, smem, 128), Fault); // box of 4 rows
+  TensorMap huge = m;
+  huge.rank = 5;
+  huge.dims = {{256, 256, 256, 256, 256}};
+  huge.box = {{256, 256, 256, 256, 256}};
+  EXPECT_THROW(loadBox(huge, at(0), memory, smem, 128), Fault);
   m.address = base + (1 << 20);
   EXPECT_THROW(loadBox(m, at(0), memory, smem, 128), Fault); // outside every allocation
   m.address = base - (1ull << 30) * 128;                     // far base, but the box itself is inside
