@@ -10,6 +10,7 @@ struct Cta;
 struct Cluster;
 struct Inst;
 struct AsyncOp;
+enum class AsyncKind : uint8_t;
 
 /// Who touches memory: PTX threads by ordinary instructions, the asynchronous proxy (TMA, bulk copies), or the tensor
 /// core (tcgen05.mma/cp, wgmma), which reads shared memory through the asynchronous proxy as well.
@@ -62,8 +63,11 @@ public:
   // Asynchronous operations.
   virtual void asyncIssue(Warp &, const Inst &, unsigned /*lane*/, AsyncOp &) {}
   virtual void asyncDone(Cluster &, const AsyncOp &) {}
-  /// A thread waited for a group of its own operations (bulk wait_group, wgmma.wait_group, cp.async.wait_*): `op` is over for it.
-  virtual void asyncWaited(Warp &, const Inst &, unsigned /*lane*/, const AsyncOp &, bool /*readOnly*/) {}
+  /// commit_group of bulk copies or cp.async by the warp's active lanes.
+  virtual void groupCommit(Warp &, const Inst &, AsyncKind) {}
+  /// A wait of the warp came back: at most `pending` of its latest groups (Store, Classic), or of wgmma instructions
+  /// from index `pending` on (Wgmma), may be unfinished. `readOnly`: only their reads are over (.read).
+  virtual void groupWaited(Warp &, const Inst &, AsyncKind, uint64_t /*pending*/, bool /*readOnly*/) {}
 
   // Tensor memory.
   virtual void tmemAlloc(Warp &, const Inst &, uint32_t /*address*/, uint32_t /*columns*/) {}

@@ -1,5 +1,6 @@
 // runtime/emulator/driver/Policy.cpp - how the environment says that kernels are to be run.
 #include "runtime/emulator/driver/Policy.h"
+#include "runtime/emulator/detect/Races.h"
 #include <cstdio>
 #include <cstdlib>
 
@@ -37,6 +38,12 @@ bool applyPolicy(emulator::LaunchConfig &c) {
 }
 
 emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config) {
+  const char *detect = std::getenv("FOVEA_EMULATE_DETECT");
+  std::unique_ptr<emulator::Observer> races;
+  if (detect && *detect && std::string(detect) != "0") {
+    races = emulator::makeRaceDetector();
+    config.observer = races.get();
+  }
   return program.run(code, config);
 }
 

@@ -2,11 +2,12 @@
 #include "runtime/emulator/driver/LaunchFile.h"
 #include "runtime/emulator/ptx/Error.h"
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 static const char *usage =
     "usage: fovea-emulate [KERNEL.ptx] --launch launch.json [--async lazy|eager|random] [--seed N] [--limit N]\n"
-    "                     [--threads N] [--report text|json] [-o DIR]\n"
+    "                     [--threads N] [--detect] [--report text|json] [-o DIR]\n"
     "Runs PTX for sm_100a or sm_90a without a GPU; buffers come from and go to .npy files (test/conformance/README.md).\n"
     "Exit status: 0 the kernel ended well, 1 the emulator found an error in it, 2 the PTX or the launch file is wrong.\n";
 
@@ -23,6 +24,10 @@ int main(int argc, char **argv) {
     if (a == "--help" || a == "-h") {
       std::fputs(usage, stdout);
       return 0;
+    }
+    if (a == "--detect") {
+      setenv("FOVEA_EMULATE_DETECT", "1", 1);
+      continue;
     }
     if (!takesValue) {
       if (a[0] == '-')

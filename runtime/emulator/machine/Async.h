@@ -10,6 +10,17 @@ namespace fovea::emulator {
 struct Cluster;
 struct Warp;
 
+/// How an operation tells that it is over, which is what the detectors need to know of it.
+enum class AsyncKind : uint8_t {
+  Load,      ///< complete_tx on mbarriers
+  Store,     ///< bulk group of the issuing thread
+  Tensor,    ///< tcgen05.mma, cp, shift: in order, seen by a commit
+  Commit,    ///< tcgen05.commit
+  Wgmma,     ///< wgmma group
+  Classic,   ///< cp.async: group of each thread, in order here
+  ClassicArrive
+};
+
 /// One asynchronous operation. `step` performs the next portion and returns true after the last one.
 struct AsyncOp {
   virtual ~AsyncOp() = default;
@@ -17,6 +28,7 @@ struct AsyncOp {
   Warp *issuer = nullptr;
   uint32_t lane = 0;
   uint32_t line = 0;     ///< PTX line of the issuing instruction
+  AsyncKind kind = AsyncKind::Load;
   uint64_t id = 0;
   void *observerState = nullptr;
 };

@@ -11,6 +11,7 @@ namespace {
 
 /// The copies of one instruction: all active threads of a warp.
 struct ClassicCopy : AsyncOp {
+  ClassicCopy() { kind = AsyncKind::Classic; }
   struct One { uint8_t *to; uint32_t offset; uint64_t from; uint32_t bytes, valid; std::shared_ptr<ThreadGroups::Group> group; };
   std::vector<One> copies;
   bool step(Cluster &c) override {
@@ -53,7 +54,9 @@ Step classicCopy(Warp &w, const Inst &i) {
   return Step::Next;
 }
 
-Step classicCommit(Warp &w, const Inst &) {
+Step classicCommit(Warp &w, const Inst &i) {
+  if (Observer *o = w.cta->cluster->launch->config->observer)
+    o->groupCommit(w, i, AsyncKind::Classic);
   eachLane(w.active, [&](int l) { w.cpAsync[uint32_t(l)].commit(); });
   return Step::Next;
 }
@@ -64,10 +67,15 @@ Step classicWait(Warp &w, const Inst &i) {
     ThreadGroups &g = w.cpAsync[uint32_t(l)];
     done &= i.imm == ~uint64_t(0) ? g.finished(0, false) && !g.open->writing : g.finished(i.imm, false);
   });
-  return done ? Step::Next : park(w, Wait::CpAsync, 0);
+  if (!done)
+    return park(w, Wait::CpAsync, 0);
+  if (Observer *o = w.cta->cluster->launch->config->observer)
+    o->groupWaited(w, i, AsyncKind::Classic, i.imm, false);
+  return Step::Next;
 }
 
 struct ClassicArrive : AsyncOp {
+  ClassicArrive() { kind = AsyncKind::ClassicArrive; }
   std::vector<SharedPlace> barriers;
   bool step(Cluster &c) override {
     for (SharedPlace b : barriers)
@@ -208,6 +216,7 @@ struct BulkLoad : AsyncOp {
 
 /// Shared memory to global memory, in two steps: the source is read, then the result becomes visible.
 struct BulkStore : AsyncOp {
+  BulkStore() { kind = AsyncKind::Store; }
   const BulkForm *form = nullptr;
   SharedPlace source;
   uint64_t global = 0;
@@ -291,14 +300,20 @@ Step bulkCopy(Warp &w, const Inst &i) {
   return Step::Next;
 }
 
-Step bulkCommit(Warp &w, const Inst &) {
+Step bulkCommit(Warp &w, const Inst &i) {
+  if (Observer *o = w.cta->cluster->launch->config->observer)
+    o->groupCommit(w, i, AsyncKind::Store);
   eachLane(w.active, [&](int l) { w.bulk[uint32_t(l)].commit(); });
   return Step::Next;
 }
 Step bulkWait(Warp &w, const Inst &i) {
   bool done = true;
   eachLane(w.active, [&](int l) { done &= w.bulk[uint32_t(l)].finished(i.imm, i.r[0]); });
-  return done ? Step::Next : park(w, Wait::BulkGroup, 0, i.imm);
+  if (!done)
+    return park(w, Wait::BulkGroup, 0, i.imm);
+  if (Observer *o = w.cta->cluster->launch->config->observer)
+    o->groupWaited(w, i, AsyncKind::Store, i.imm, i.r[0]);
+  return Step::Next;
 }
 Step nothing(Warp &, const Inst &) { return Step::Next; }
 

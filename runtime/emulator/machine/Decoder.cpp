@@ -219,7 +219,10 @@ void Decoder::checkInFlight(const Operand &o) {
     return;
   uint32_t at = frame->registers[o.reg];
   auto holds = [&](const std::vector<uint32_t> &v) { return std::find(v.begin(), v.end(), at) != v.end(); };
-  code->serialWgmma |= at != ~0u && (holds(wgmmaOpen) || std::any_of(wgmmaGroups.begin(), wgmmaGroups.end(), holds));
+  if (at == ~0u || code->serialWgmma || !(holds(wgmmaOpen) || std::any_of(wgmmaGroups.begin(), wgmmaGroups.end(), holds)))
+    return;
+  code->serialWgmma = true;
+  code->serialWgmmaLine = uint32_t(in->line);
 }
 
 void Decoder::branch() {

@@ -257,6 +257,9 @@ Report runKernel(const Code &code, const LaunchConfig &config, AddressSpace &mem
   worker(launch, resident);
   for (std::thread &t : pool)
     t.join();
+  if (code.serialWgmma && config.observer)
+    addFinding(launch, nullptr, code.serialWgmmaLine, -1, true,
+               "wgmma: a register of a wgmma.mma_async is touched before the wait_group that ends it; the ISA leaves the value open, ptxas serialises the kernel's wgmmas");
   launch.report.warpInstructions = launch.executed;
   return launch.report;
 }

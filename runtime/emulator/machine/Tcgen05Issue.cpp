@@ -28,6 +28,7 @@ void pairOf(Warp &w, bool pair, int lane, Cta *out[2]) {
 }
 
 struct TensorOp : AsyncOp {
+  TensorOp() { kind = AsyncKind::Tensor; }
   Cta *ctas[2];
   void report(Cluster &c, const Touched &t) {
     Observer *o = c.launch->config->observer;
@@ -182,6 +183,7 @@ Step issueShift(Warp &w, const Inst &i) {
 
 struct CommitIssue : Extra { Where where; bool wide, multicast, pair; };
 struct CommitOp : AsyncOp {
+  CommitOp() { kind = AsyncKind::Commit; }
   std::vector<SharedPlace> barriers;
   bool step(Cluster &c) override {
     for (SharedPlace b : barriers)

@@ -65,6 +65,7 @@ struct TensorLoad : AsyncOp {
 };
 
 struct TensorStore : AsyncOp {
+  TensorStore() { kind = AsyncKind::Store; }
   const TensorForm *form = nullptr;
   TensorMap map;
   BoxPosition at;

@@ -29,6 +29,7 @@ WgmmaStream &streamOf(Warp &w) {
 }
 
 struct Product : AsyncOp {
+  Product() { kind = AsyncKind::Wgmma; }
   const Form *form = nullptr;
   WgmmaStream *stream = nullptr;
   uint64_t index = 0;
@@ -115,6 +116,8 @@ Step wait(Warp &w, const Inst &i) {
       return park(w, Wait::Wgmma, streamKey(w));
     while (groups.size() > i.imm)
       groups.pop_front();
+    if (Observer *o = w.cta->cluster->launch->config->observer)
+      o->groupWaited(w, i, AsyncKind::Wgmma, target, false);
   }
   return Step::Next;
 }
