@@ -84,35 +84,25 @@ int checkCommand(const CheckArguments &arguments) {
     return fail(choice.message());
 
   Session session;
-  mlir::OwningOpRef<mlir::ModuleOp> module = session.read(
-      arguments.spec, choice->target, arguments.backward ? sema::Kernels::All : sema::Kernels::Forward);
-  if (!module)
+  LoadedSpec loaded = loadSpec(session, arguments.spec, *choice, arguments.backward);
+  if (!loaded.kernels)
     return kFailure;
-  CompileOptions options;
-  options.target = choice->target;
-  llvm::Expected<CompiledSpec> compiled = compile(*module, options);
-  if (!compiled)
-    return fail(llvm::toString(compiled.takeError()));
-  Expected<Module> loaded = loadModule(choice->device, *compiled);
-  if (!loaded)
-    return fail(loaded.message());
-
-  SpecOp forward = Session::forwardOf(*module);
+  SpecOp forward = Session::forwardOf(*loaded.spec);
   Expected<Arrays> inputs = randomInputs(forward, arguments.size);
   if (!inputs)
     return fail(inputs.message());
   int64_t rows = inputs->count("q") && !inputs->at("q").shape.empty() ? inputs->at("q").shape[0] : 0;
-  Expected<std::vector<Comparison>> results = checkOperation(*loaded, "forward", forward, *inputs);
+  Expected<std::vector<Comparison>> results = checkOperation(*loaded.kernels, "forward", forward, *inputs);
   if (!results)
     return fail(results.message());
   if (arguments.backward) {
-    Expected<SpecOp> backward = Session::backwardOf(*module);
+    Expected<SpecOp> backward = Session::backwardOf(*loaded.spec);
     if (!backward)
       return fail(backward.message());
     Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, arguments.size);
     if (!more)
       return fail(more.message());
-    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded, "backward", *backward, *more);
+    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded.kernels, "backward", *backward, *more);
     if (!gradients)
       return fail(gradients.message());
     results->insert(results->end(), gradients->begin(), gradients->end());

@@ -13,9 +13,9 @@ struct CompileArguments {
 };
 int compileCommand(const CompileArguments &arguments);
 
-/// How the emulator completes asynchronous work; empty: its default.
 struct CheckArguments {
-  std::string spec, target, device = "emulator", async;
+  std::string spec, target, device = "emulator";
+  std::string async; ///< how the emulator completes asynchronous work; empty: its default
   BatchSize size;
   bool backward = false, json = false;
 };

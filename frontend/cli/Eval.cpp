@@ -107,13 +107,12 @@ int runCommand(const RunArguments &arguments) {
   if (!choice)
     return fail(choice.message());
   Session session;
-  mlir::OwningOpRef<mlir::ModuleOp> module = session.read(
-      arguments.spec, choice->target, arguments.backward ? sema::Kernels::All : sema::Kernels::Forward);
-  if (!module)
+  LoadedSpec loaded = loadSpec(session, arguments.spec, *choice, arguments.backward);
+  if (!loaded.kernels)
     return kFailure;
-  SpecOp spec = Session::forwardOf(*module);
+  SpecOp spec = Session::forwardOf(*loaded.spec);
   if (arguments.backward) {
-    Expected<SpecOp> backward = Session::backwardOf(*module);
+    Expected<SpecOp> backward = Session::backwardOf(*loaded.spec);
     if (!backward)
       return fail(backward.message());
     spec = *backward;
@@ -124,15 +123,7 @@ int runCommand(const RunArguments &arguments) {
   Expected<std::vector<OutputShape>> shapes = outputShapes(spec, *inputs);
   if (!shapes)
     return fail(shapes.message());
-  CompileOptions options;
-  options.target = choice->target;
-  llvm::Expected<CompiledSpec> compiled = compile(*module, options);
-  if (!compiled)
-    return fail(llvm::toString(compiled.takeError()));
-  Expected<Module> loaded = loadModule(choice->device, *compiled);
-  if (!loaded)
-    return fail(loaded.message());
-  Expected<Arrays> outputs = execute(*loaded, arguments.backward ? "backward" : "forward", *inputs, *shapes, 0);
+  Expected<Arrays> outputs = execute(*loaded.kernels, arguments.backward ? "backward" : "forward", *inputs, *shapes, 0);
   if (!outputs)
     return fail(outputs.message());
   return writeArrays(*outputs, arguments.output);

@@ -76,8 +76,24 @@ Expected<DeviceChoice> chooseDevice(const std::string &spec, const std::string &
   return DeviceChoice{*device, std::string(device->facts().target->name)};
 }
 
-Expected<Module> loadModule(const Device &device, const CompiledSpec &compiled) {
-  return Module::load(device, compiled.ptx, compiled.manifest);
+LoadedSpec loadSpec(Session &session, const std::string &path, const DeviceChoice &choice, bool backward) {
+  LoadedSpec result;
+  result.spec = session.read(path, choice.target, backward ? sema::Kernels::All : sema::Kernels::Forward);
+  if (!result.spec)
+    return result;
+  CompileOptions options;
+  options.target = choice.target;
+  llvm::Expected<CompiledSpec> compiled = compile(*result.spec, options);
+  if (!compiled) {
+    fail(llvm::toString(compiled.takeError()));
+    return result;
+  }
+  Expected<Module> loaded = Module::load(choice.device, compiled->ptx, compiled->manifest);
+  if (loaded)
+    result.kernels = *loaded;
+  else
+    fail(loaded.message());
+  return result;
 }
 
 Expected<void> makeFolder(const std::string &path) {

@@ -40,8 +40,12 @@ struct DeviceChoice {
 };
 Expected<DeviceChoice> chooseDevice(const std::string &device, const std::string &target);
 
-/// The first `operation` of a manifest is what `forward` is called: everything but a backward.
-Expected<Module> loadModule(const Device &device, const CompiledSpec &compiled);
+/// A spec that has been read, compiled for a device and loaded there.
+struct LoadedSpec {
+  mlir::OwningOpRef<mlir::ModuleOp> spec;
+  std::optional<Module> kernels; ///< none after a refusal, which has been printed
+};
+LoadedSpec loadSpec(Session &session, const std::string &path, const DeviceChoice &choice, bool backward);
 
 /// Reads a text file, or stdin for "-".
 Expected<std::string> readText(const std::string &path);

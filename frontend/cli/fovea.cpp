@@ -124,6 +124,10 @@ int main(int argc, char **argv) {
   Expected<BatchSize> size = batchSize();
   if (!size)
     return usage(size.message());
+  if (!async.empty() && async != "lazy" && async != "eager" && async != "random")
+    return usage("expected --async=lazy, eager or random, found '" + async + "'");
+  if (!async.empty() && !llvm::StringRef(device).starts_with("emulator"))
+    return usage("--async is for the emulator; a GPU completes asynchronous work as it likes");
   std::string chip = target.empty() ? "sm_100a" : target.getValue();
   if (compileSub)
     return compileCommand({spec, chip, emit, output});

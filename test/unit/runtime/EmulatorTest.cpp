@@ -1,81 +1,20 @@
 // test/unit/runtime/EmulatorTest.cpp - the whole runtime against a driver that runs kernels: the emulator, by dlopen.
-#include "runtime/abi/Sha256.h"
+#include "AddBias.h"
 #include "runtime/core/Module.h"
 
 #include <gtest/gtest.h>
 
 using namespace fovea;
+using namespace fovea::test;
 
 namespace {
-
-/// out[i] = in[i] + bias, one thread per element; each also counts itself in scratch memory.
-const char *const kPtx = R"(.version 8.0
-.target sm_90a
-.address_size 64
-.visible .entry add_bias(.param .u64 in, .param .u64 out, .param .u32 n, .param .u32 bias, .param .u64 counter)
-{
-  .reg .pred %p;
-  .reg .b32 %r<8>;
-  .reg .b64 %d<8>;
-  mov.u32 %r1, %ctaid.x;
-  mov.u32 %r2, %ntid.x;
-  mov.u32 %r3, %tid.x;
-  mad.lo.s32 %r1, %r1, %r2, %r3;
-  ld.param.u32 %r4, [n];
-  setp.ge.u32 %p, %r1, %r4;
-  @%p bra DONE;
-  ld.param.u64 %d1, [in];
-  ld.param.u64 %d2, [out];
-  ld.param.u64 %d3, [counter];
-  ld.param.u32 %r5, [bias];
-  cvta.to.global.u64 %d1, %d1;
-  cvta.to.global.u64 %d2, %d2;
-  cvta.to.global.u64 %d3, %d3;
-  mul.wide.u32 %d4, %r1, 4;
-  add.u64 %d1, %d1, %d4;
-  add.u64 %d2, %d2, %d4;
-  ld.global.u32 %r6, [%d1];
-  add.u32 %r6, %r6, %r5;
-  atom.global.add.u32 %r7, [%d3], 1;
-  st.global.u32 [%d2], %r6;
-DONE:
-  ret;
-}
-)";
-
-Manifest manifest() {
-  Manifest m;
-  m.spec = "add_bias";
-  m.target = "sm_90a";
-  m.ptx = "add_bias.ptx";
-  m.ptxSha256 = sha256(kPtx);
-  m.tensors = {{"in", TensorSpec::Role::Input, {DType::I32}, {"n"}, 4, 1, false, ""},
-               {"out", TensorSpec::Role::Output, {DType::I32}, {"n"}, 4, 1, false, ""}};
-  KernelSpec kernel;
-  kernel.name = "forward";
-  kernel.entry = "add_bias";
-  kernel.block = {32, 1, 1};
-  kernel.grid = {ceilDiv("n", 32), 1, 1};
-  ParamSpec in, out, n, bias, counter;
-  in.tensor = "in";
-  out.tensor = "out";
-  n.kind = bias.kind = ParamSpec::Kind::I32;
-  n.value = "n";
-  bias.value = "bias";
-  counter.kind = ParamSpec::Kind::Scratch;
-  counter.name = "counter";
-  counter.bytes = 4;
-  kernel.params = {in, out, n, bias, counter};
-  m.kernels = {kernel};
-  return m;
-}
 
 struct Emulated : testing::Test {
   void SetUp() override {
     Expected<Device> opened = Device::open("emulator:sm_90a");
     ASSERT_TRUE(opened) << opened.message();
     device.emplace(*opened);
-    Expected<Module> loaded = Module::load(*device, kPtx, manifest());
+    Expected<Module> loaded = Module::load(*device, kAddBiasPtx, addBiasManifest("bias"));
     ASSERT_TRUE(loaded) << loaded.message();
     module.emplace(*loaded);
   }
@@ -137,15 +76,15 @@ TEST_F(Emulated, OpensEveryChipInOneProcess) {
   Expected<Device> blackwell = Device::open("emulator:sm_100a");
   ASSERT_TRUE(blackwell) << blackwell.message();
   EXPECT_EQ(blackwell->facts().target, findTarget("sm_100a"));
-  EXPECT_EQ(Module::load(*blackwell, kPtx, manifest()).message(),
+  EXPECT_EQ(Module::load(*blackwell, kAddBiasPtx, addBiasManifest("bias")).message(),
             "'add_bias' was compiled for sm_90a, but emulator:sm_100a is '" + blackwell->facts().name +
                 "' of compute capability 10.0; compile with --target sm_100a");
 }
 
 TEST_F(Emulated, ShowsTheLineOfBadPtx) {
-  std::string bad = kPtx;
+  std::string bad = kAddBiasPtx;
   bad.replace(bad.find("mad.lo.s32"), 10, "mad.lo.s33");
-  Manifest m = manifest();
+  Manifest m = addBiasManifest("bias");
   m.ptxSha256 = sha256(bad);
   Expected<Module> loaded = Module::load(*device, bad, m);
   ASSERT_FALSE(loaded);
