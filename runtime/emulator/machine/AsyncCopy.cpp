@@ -228,8 +228,10 @@ struct BulkStore : AsyncOp {
     if (data.empty() && bytes) {
       const uint8_t *p = source.cta->shared.data() + source.offset;
       data.assign(p, p + bytes);
-      if (o)
+      if (o) {
         o->asyncShared(c, *this, Proxy::Async, Access::Read, *source.cta, source.offset, bytes);
+        reportPoison(*issuer, line, -1, data.data(), bytes, "a bulk store");
+      }
       --group->reading;
       wakeGroups(*issuer, Wait::BulkGroup);
       return false;

@@ -78,6 +78,8 @@ uint32_t Decoder::srcPred(const Operand &o) {
       return kTrue;
     return constant(0, 0);
   }
+  if (o.kind == Operand::Special && o.text == "%is_explicit_cluster")
+    return special(o, 0);
   if (o.kind != Operand::Register || widthOf(o) != 0)
     fail("expected a predicate register, found " + operandText(o));
   uint32_t at = registerAt(o.reg);
@@ -333,7 +335,7 @@ uint32_t Decoder::special(const Operand &o, int bytes) {
     i.imm = uint64_t(clock->second);
     return t;
   }
-  if (bytes != 4 && bytes != 8 && bytes != 2)
+  if (bytes != 4 && bytes != 8 && bytes != 2 && bytes != 0)
     fail("'" + std::string(o.text) + "' cannot be read at this width");
   auto it = fixed.find(o.text);
   if (it == fixed.end()) {

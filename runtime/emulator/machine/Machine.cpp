@@ -153,7 +153,9 @@ static void setUpRegisters(Warp &w, const LaunchConfig &config, uint64_t cluster
   for (const Code::Special &s : code.specials)
     for (uint32_t l = 0; l < 32; ++l) {
       uint32_t v = specialValue(SpecialRegister(s.which), w, l, config, clusterIndex);
-      if (s.bytes == 2)
+      if (s.bytes == 0)
+        w.pred(s.offset) = v ? kAllLanes : 0;
+      else if (s.bytes == 2)
         w.reg<uint16_t>(s.offset)[l] = uint16_t(v);
       else if (s.bytes == 4)
         w.reg<uint32_t>(s.offset)[l] = v;

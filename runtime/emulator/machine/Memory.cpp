@@ -6,6 +6,14 @@
 
 namespace fovea::emulator {
 
+void reportPoison(const Warp &w, uint32_t line, int lane, const uint8_t *data, size_t bytes, const char *what) {
+  for (size_t k = 0; k + 4 <= bytes; k += 4)
+    if (!std::memcmp(data + k, &kPoison, 4)) {
+      w.cta->cluster->report(&w, line, lane, false, std::string("uninitialised: ") + what + " writes a value that was never set (registers, shared and tensor memory start poisoned)");
+      return;
+    }
+}
+
 static std::string hex(uint64_t v) {
   char s[24];
   std::snprintf(s, sizeof s, "0x%llx", static_cast<unsigned long long>(v));
@@ -166,7 +174,12 @@ template <class M, class R> Step load(Warp &w, const Inst &i) {
 template <class M, class R> Step store(Warp &w, const Inst &i) {
   const MemoryForm &f = *static_cast<const MemoryForm *>(i.extra);
   ++w.cta->cluster->progress;
-  eachAddress<Access::Write>(w, i, f, [&](uint8_t *p, int l) { moveOut<M, R>(w, f, p, l); });
+  bool watched = w.cta->cluster->launch->config->observer;
+  eachAddress<Access::Write>(w, i, f, [&](uint8_t *p, int l) {
+    moveOut<M, R>(w, f, p, l);
+    if (watched && f.where != Where::Shared && f.where != Where::Local && sizeof(M) >= 4)
+      reportPoison(w, i.line, l, p, sizeof(M) * f.count, "a store");
+  });
   return Step::Next;
 }
 
@@ -192,6 +205,35 @@ template <class M, class Narrow> Handler pick(bool isLoad, bool param, int regis
   }
 }
 
+struct BulkStoreForm : Extra { Where where; bool wide; };
+/// st.bulk: a run of zeros in shared memory. r: address, size.
+Step storeBulk(Warp &w, const Inst &i) {
+  const BulkStoreForm &f = *static_cast<const BulkStoreForm *>(i.extra);
+  ++w.cta->cluster->progress;
+  eachLane(w.active, [&](int l) {
+    uint64_t bytes = w.reg<uint64_t>(i.r[2])[l];
+    if (bytes % 8 || bytes > (1u << 24))
+      faultAt(w, l, "misaligned: st.bulk needs a size that is a multiple of 8, found " + std::to_string(bytes));
+    if (bytes)
+      std::memset(accessAt(w, i, f.where, addressOf(w, i.r[1], f.wide, int64_t(i.imm), l), uint32_t(bytes), 8, l, Access::Write), 0, size_t(bytes));
+  });
+  return Step::Next;
+}
+void decodeStoreBulk(Decoder &d) {
+  BulkStoreForm *f = d.extra<BulkStoreForm>();
+  f->where = takeSpace(d);
+  d.count(3, 3);
+  AddressOperand a = d.address(d.op(0));
+  f->wide = a.wide;
+  uint32_t size = d.src(d.op(1), Type::U64);
+  if (d.immediate(d.op(2), "the value") != 0)
+    d.fail("st.bulk writes zeros only");
+  Inst &i = d.emit(storeBulk);
+  i.r[1] = a.base, i.r[2] = size;
+  i.imm = uint64_t(a.offset);
+  i.extra = f;
+}
+
 void loadStore(Decoder &d) {
   bool isLoad = d.in->opcode == "ld" || d.in->opcode == "ldu";
   int order = d.mods.oneOf({".weak", ".volatile", ".relaxed", ".acquire", ".release", ".mmio"});
@@ -204,6 +246,8 @@ void loadStore(Decoder &d) {
     d.fail("a scope (.cta .cluster .gpu .sys) is needed with this ordering");
   if (d.mods.take(".async"))
     return decodeStoreAsync(d);
+  if (!isLoad && d.mods.take(".bulk"))
+    return decodeStoreBulk(d);
   auto f = d.extra<MemoryForm>();
   f->where = takeSpace(d, true);
   d.mods.oneOf({".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt"});

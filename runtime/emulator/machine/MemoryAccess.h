@@ -19,6 +19,9 @@ inline uint64_t addressOf(const Warp &w, uint32_t base, bool wide, int64_t offse
   return (wide ? w.reg<uint64_t>(base)[lane] : w.reg<uint32_t>(base)[lane]) + uint64_t(offset);
 }
 
+/// A finding when bytes on their way to global memory still hold the poison that unwritten memory and registers start with.
+void reportPoison(const Warp &w, uint32_t line, int lane, const uint8_t *data, size_t bytes, const char *what);
+
 /// Address of a thread's mbarrier or shared operand in the 32-bit shared window, from a shared or generic address.
 uint32_t sharedAddress(Warp &w, Where where, uint64_t address, int lane, const char *what);
 

@@ -83,8 +83,10 @@ struct TensorStore : AsyncOp {
       snapshot.assign(source.cta->shared.data() + begin, source.cta->shared.data() + end);
       if (o)
         visitBox(map, at, source.offset, [&](const BoxRun &r) {
-          if (r.inBounds)
+          if (r.inBounds) {
             o->asyncShared(c, *this, Proxy::Async, Access::Read, *source.cta, r.shared, r.bytes);
+            reportPoison(*issuer, line, -1, source.cta->shared.data() + r.shared, r.bytes, "a tensor store");
+          }
         });
       taken = true;
       --group->reading;

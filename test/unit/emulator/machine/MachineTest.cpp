@@ -14,7 +14,7 @@ struct Kernel {
   size_t words;
   explicit Kernel(const std::string &body, size_t words = 256, const std::string &directives = "", const std::string &head = "") : words(words) {
     std::string text = ".version 8.8\n.target sm_100a\n.address_size 64\n" + head + "\n.visible .entry k(.param .u64 p) " + directives +
-                       "\n{\n.reg .b32 %r<40>; .reg .pred %p<10>; .reg .b64 %rd<10>; .reg .f32 %f<10>;\n"
+                       "\n{\n.reg .b32 %r<40>; .reg .pred %p<10>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .local .align 8 .b8 depot[8];\n"
                        "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.s64 %rd1, %rd0, %rd1; mov.u32 %r1, %laneid;\n" + body + "\nret;\n}\n";
     program = std::make_unique<Program>(text, *findChip("sm_100a"), memory);
     out = memory.allocate(words * 4, "out");
@@ -97,6 +97,18 @@ TEST(Machine, deadlockNamesTheWaits) {
   std::string t = k.run(64).text();
   EXPECT_NE(t.find("deadlock: no thread can go on"), std::string::npos) << t;
   EXPECT_NE(t.find("1 of 2 arrivals missing"), std::string::npos) << t;
+}
+
+TEST(Machine, printsAndZeroesAndKnowsItsCluster) {
+  Kernel k("{ .param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %rd2, fmt; cvta.global.u64 %rd2, %rd2; st.param.b64 [a], %rd2; mov.u64 %rd3, 0;"
+           "st.local.u32 [depot], %r1; mov.u32 %r9, 0; st.local.u32 [depot+4], %r9; mov.u64 %rd3, depot; cvta.local.u64 %rd3, %rd3; st.param.b64 [b], %rd3; setp.eq.u32 %p1, %r0, 3; @%p1 call.uni (r), vprintf, (a, b); }"
+           "mov.u64 %rd4, 16; st.bulk.weak.shared::cta [box], %rd4, 0; ld.shared.u32 %r5, [box+12]; mov.pred %p2, %is_explicit_cluster; selp.u32 %r6, 1, 0, %p2; add.u32 %r5, %r5, %r6; st.global.u32 [%rd1], %r5;",
+           256, "", ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.global .align 1 .b8 fmt[9] = {108, 97, 110, 101, 32, 37, 100, 10, 0};\n.shared .align 16 .b8 box[16];");
+  ::testing::internal::CaptureStdout();
+  std::string report = k.run(32).text();
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "lane 3\n");
+  ASSERT_EQ(report, "");
+  EXPECT_EQ(k.result()[4], 0u);
 }
 
 TEST(Machine, errorsAreFound) {
