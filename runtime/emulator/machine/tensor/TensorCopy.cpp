@@ -80,7 +80,10 @@ static uint64_t fullBytes(const TensorMap &map, const BoxPosition &at) {
   return elements * sharedBits(map.type) / 8;
 }
 
-uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) { return uint32_t(fullBytes(map, at)); }
+uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) {
+  // Padding of 4- and 6-bit types is not counted: compilers expect the packed bytes.
+  return uint32_t(fullBytes(map, at) / sharedBits(map.type) * globalBits(map.type));
+}
 
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction) {
   if (shared % 128)

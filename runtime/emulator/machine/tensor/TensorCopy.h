@@ -22,7 +22,8 @@ struct BoxRun {
   bool inBounds;
 };
 
-/// Bytes that complete_tx counts: always the full box, out-of-bounds elements included, row gaps not.
+/// Bytes that complete_tx counts: always the full box, out-of-bounds elements included, row gaps and the padding of
+/// 4- and 6-bit types not.
 uint32_t boxBytes(const TensorMap &map, const BoxPosition &at);
 
 enum class BoxDirection : uint8_t { Load, Store, Reduce };
