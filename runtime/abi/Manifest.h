@@ -39,7 +39,7 @@ struct TensorSpec {
   /// A constant must match exactly; a lone name is a dim symbol, bound by the first tensor that has it and equal
   /// in all others; any other expression is compared with its value.
   std::vector<Expr> shape;
-  int minAlignment = 1;              ///< bytes, of the first element's address
+  int minAlignment = 1;              ///< bytes, of the first element's address; at least its size
   int strideMultipleBytes = 1;       ///< every stride but the innermost (which is 1 element) is a multiple of this
   bool optional = false;             ///< may be left out; a pointer parameter is then null
   std::string jagged;                ///< name of the offsets tensor that cuts dimension 0 into sequences, or empty

@@ -1,6 +1,7 @@
 // runtime/core/Arguments.cpp - binding of tensors to a manifest.
 #include "runtime/core/Arguments.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -103,8 +104,9 @@ Expected<void> checkAlone(const TensorSpec &spec, const Tensor &tensor) {
   }
   if (tensor.address == 0)
     return refuse("the address is null, but the shape " + shapeText(tensor.shape) + " is not empty");
-  if (tensor.address % spec.minAlignment != 0)
-    return refuse("the address must be a multiple of " + std::to_string(spec.minAlignment) + " bytes, found " +
+  int alignment = std::max(spec.minAlignment, dtypeBytes(tensor.dtype)); // loads are never split
+  if (tensor.address % alignment != 0)
+    return refuse("the address must be a multiple of " + std::to_string(alignment) + " bytes, found " +
                   hex(tensor.address));
   if (tensor.capacityKnown && uint64_t(*tensor.spanBytes()) > tensor.capacity)
     return refuse("the shape " + shapeText(tensor.shape) + " with strides " + shapeText(tensor.strides) + " spans " +

@@ -127,6 +127,11 @@ TEST(Arguments, RefuseAddresses) {
   EXPECT_EQ(problem([](auto &t) { t[0].address += 8; }),
             "tensor 'q': the address must be a multiple of 16 bytes, found 0x100008");
   EXPECT_EQ(problem([](auto &t) {
+              t[3].dtype = DType::I64;
+              t[3].address += 4;
+            }),
+            "tensor 'offsets': the address must be a multiple of 8 bytes, found 0x400004");
+  EXPECT_EQ(problem([](auto &t) {
               t[0].capacityKnown = true;
               t[0].capacity = 25598;
             }),
