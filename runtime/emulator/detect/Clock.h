@@ -34,12 +34,20 @@ private:
   std::vector<uint32_t> steps;
 };
 
-/// A view: everything that happened before, and the generic writes among it that the asynchronous proxy sees too.
+/// A view: everything that happened before; the generic writes among it that the asynchronous proxy sees too; and what
+/// the tcgen05 fences order: handed out after fence::before_thread_sync, received, in force after fence::after_thread_sync.
 struct View {
-  Clock happened, proxied;
-  void join(const View &o) {
-    happened.join(o.happened);
-    proxied.join(o.proxied);
+  Clock happened, proxied, tensorOut, tensorIn, tensor;
+  /// A barrier collects from a thread, a thread takes over from a barrier.
+  void release(const View &from) {
+    happened.join(from.happened);
+    proxied.join(from.proxied);
+    tensorOut.join(from.tensorOut);
+  }
+  void acquire(const View &from) {
+    happened.join(from.happened);
+    proxied.join(from.proxied);
+    tensorIn.join(from.tensorOut);
   }
 };
 

@@ -81,8 +81,8 @@ public:
     if (a == Access::Atomic) {
       // An atomic orders its threads by the location itself.
       View &v = s.atomics[key(owner, offset)];
-      ws.view.join(v);
-      v.join(ws.view);
+      ws.view.acquire(v);
+      v.release(ws.view);
       tick(s, w);
       return;
     }
@@ -102,6 +102,7 @@ public:
     WarpState &ws = self(s, w);
     Engine e = a == Access::Write ? TmemStores : TmemLoads;
     Mark m = mark(w, i.line, actorOf(indexOf(s, w), e), ws.engines[e] + 1, false);
+    checkFences(*w.cta->cluster, s, *w.cta, address, columns, a == Access::Write, m, ws.view, indexOf(s, w), w);
     touchTmem(*w.cta->cluster, s, *w.cta, address, columns, a == Access::Write, m, ws.view, w);
     ws.engines[e] = m.step;
   }
@@ -111,6 +112,7 @@ public:
     ClusterState &s = stateOf(c);
     Operation &o = *static_cast<Operation *>(op.observerState);
     Mark m = mark(*op.issuer, op.line, o.actor, o.step, false);
+    checkFences(c, s, owner, address, columns, a != Access::Read, m, o.view, indexOf(s, *op.issuer), *op.issuer);
     touchTmem(c, s, owner, address, columns, a != Access::Read, m, o.view, *op.issuer);
   }
 
@@ -122,6 +124,11 @@ public:
     if (f == Fence::ProxyAsync || f == Fence::ProxyAsyncShared) {
       ws.view.proxied.join(ws.view.happened);
       tick(s, w);
+    } else if (f == Fence::TcgenBefore) {
+      ws.view.tensorOut.join(ws.view.happened);
+      tick(s, w);
+    } else if (f == Fence::TcgenAfter) {
+      ws.view.tensor.join(ws.view.tensorIn);
     } else if (f == Fence::TcgenWaitLoad) {
       ws.view.happened.raise(actorOf(index, TmemLoads), ws.engines[TmemLoads]);
     } else if (f == Fence::TcgenWaitStore) {
@@ -130,21 +137,21 @@ public:
   }
   void barrierArrive(Warp &w, const Inst &, uint32_t id, uint64_t generation) override {
     ClusterState &s = stateOf(*w.cta->cluster);
-    s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)].join(self(s, w).view);
+    s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)].release(self(s, w).view);
     tick(s, w);
   }
   void barrierLeave(Warp &w, const Inst &, uint32_t id, uint64_t generation) override {
     ClusterState &s = stateOf(*w.cta->cluster);
-    self(s, w).view.join(s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)]);
+    self(s, w).view.acquire(s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)]);
   }
   void clusterArrive(Warp &w, const Inst &, uint64_t generation) override {
     ClusterState &s = stateOf(*w.cta->cluster);
-    s.clusterPhases[generation & 1].join(self(s, w).view);
+    s.clusterPhases[generation & 1].release(self(s, w).view);
     tick(s, w);
   }
   void clusterLeave(Warp &w, const Inst &, uint64_t generation) override {
     ClusterState &s = stateOf(*w.cta->cluster);
-    self(s, w).view.join(s.clusterPhases[generation & 1]);
+    self(s, w).view.acquire(s.clusterPhases[generation & 1]);
   }
   void mbarrierInit(Warp &w, const Inst &i, Cta &owner, uint32_t offset) override {
     ClusterState &s = stateOf(*w.cta->cluster);
@@ -156,7 +163,7 @@ public:
   void mbarrierArrive(Warp &w, const Inst &i, unsigned, Cta &owner, uint32_t offset, uint64_t phase) override {
     ClusterState &s = stateOf(*w.cta->cluster);
     afterInit(s, w, i.line, barrierOf(s, owner, offset));
-    barrierOf(s, owner, offset).of(phase).join(self(s, w).view);
+    barrierOf(s, owner, offset).of(phase).release(self(s, w).view);
     tick(s, w);
   }
   void mbarrierWaited(Warp &w, const Inst &i, unsigned, Cta &owner, uint32_t offset, uint64_t phase) override {
@@ -166,14 +173,18 @@ public:
     if (phase == ~uint64_t(0))  // the phase before the first: nothing happened in it
       return;
     View &v = b.phase == phase + 1 ? b.phases[phase & 1] : b.of(phase);
-    self(s, w).view.join(v);
+    self(s, w).view.acquire(v);
   }
   void mbarrierSignal(Cluster &c, const AsyncOp &op, Cta &owner, uint32_t offset, uint64_t phase) override {
     ClusterState &s = stateOf(c);
     Operation &o = *static_cast<Operation *>(op.observerState);
     Barrier &b = barrierOf(s, owner, offset);
     View &v = b.of(phase);
-    v.join(o.view);
+    v.release(o.view);
+    if (op.kind == AsyncKind::Commit) {  // fence::before_thread_sync is part of it
+      v.tensorOut.join(o.view.happened);
+      v.tensorOut.raise(o.actor, o.step);
+    }
     if (op.kind == AsyncKind::Load) {
       v.happened.raise(b.actor, uint32_t(phase) + 1);
       s.loads[o.actor - kLoadActor].done.push_back({b.actor, uint32_t(phase) + 1});
@@ -370,6 +381,29 @@ private:
       if (granule < shadow.size())
         touch(c, s, shadow[granule], write, m, seen, sharedName, w);
       at = end;
+    }
+  }
+  /// Accesses to tensor memory by different warps also need fence::before on one side and fence::after on the other. Only a
+  /// warning: proven compilers leave them out where a barrier stands.
+  void checkFences(Cluster &c, ClusterState &s, Cta &owner, uint32_t address, uint32_t columns, bool write, const Mark &m, const View &seen, uint32_t self, Warp &w) {
+    auto &shadow = s.tmem[owner.rank];
+    uint32_t group = (address >> 16) / 16;
+    if (shadow.empty() || group >= 8)
+      return;
+    for (uint32_t k = address & 0xffff; k < (address & 0xffff) + columns && k < 512; ++k) {
+      Granule &g = shadow[group * 512 + k];
+      auto check = [&](const Mark &e) {
+        bool own = e.actor == m.actor || (e.actor / Engines == self && e.actor % Engines != TensorPipe);
+        if (!e.step || own || !ordered(s, e, m, seen.happened) || seen.tensor[e.actor] >= e.step || !s.said.insert({e.line, m.line, 2}).second)
+          return;
+        c.report(&w, m.line, -1, true,
+                 "fence: tensor memory accessed at line " + std::to_string(m.line) + " after line " + std::to_string(e.line) + " (warp " + std::to_string(e.warp) +
+                     ") without tcgen05.fence::before_thread_sync there and ::after_thread_sync here");
+      };
+      check(g.writes[0]);
+      if (write)
+        for (const Mark &e : g.reads)
+          check(e);
     }
   }
   void touchTmem(Cluster &c, ClusterState &s, Cta &owner, uint32_t address, uint32_t columns, bool write, Mark m, const View &seen, Warp &w) {

@@ -62,6 +62,7 @@ struct Code {
   bool usesTmem = false;
   /// Accumulators are touched while their wgmma is in flight: every wgmma waits for its result, as ptxas makes it do.
   bool serialWgmma = false;
+  uint32_t earlyTmemUseLine = 0;               ///< a tcgen05.ld result used before its wait::ld, 0 none
   uint32_t serialWgmmaLine = 0;                ///< the first such touch
   uint32_t ptxRegisters = 0;
 };

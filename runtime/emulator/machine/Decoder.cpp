@@ -164,7 +164,7 @@ void Decoder::body(Frame &f) {
     at[size_t(f.function->labels[l])].push_back(l);
   for (size_t i = 0; i <= f.function->body.size(); ++i) {
     for (uint32_t l : at[i])
-      labels[f.labelBase + l] = int64_t(code->insts.size());
+      labels[f.labelBase + l] = int64_t(code->insts.size()), tmemLoads.clear();
     if (i == f.function->body.size())
       break;
     in = &f.function->body[i];
@@ -176,6 +176,9 @@ void Decoder::body(Frame &f) {
 void Decoder::instruction() {
   mods.reset(in->modifiers);
   std::string_view o = in->opcode;
+  if (!tmemLoads.empty() && o != "mov" && o != "tcgen05")
+    for (const Operand &operand : in->operands)
+      checkLoaded(operand);
   if ((!wgmmaOpen.empty() || !wgmmaGroups.empty()) && !code->serialWgmma && o != "wgmma")
     for (const Operand &operand : in->operands)
       checkInFlight(operand);
@@ -210,6 +213,13 @@ void Decoder::instruction() {
     fail("unknown modifier '" + std::string(left) + "' on '" + std::string(o) + "'" +
          (near.empty() ? "" : "; the nearest known one is '" + near + "'"));
   }
+}
+
+void Decoder::checkLoaded(const Operand &o) {
+  for (const Operand &p : o.parts)
+    checkLoaded(p);
+  if (o.kind == Operand::Register && !code->earlyTmemUseLine && std::find(tmemLoads.begin(), tmemLoads.end(), frame->registers[o.reg]) != tmemLoads.end())
+    code->earlyTmemUseLine = uint32_t(in->line);
 }
 
 void Decoder::checkInFlight(const Operand &o) {

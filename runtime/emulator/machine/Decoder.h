@@ -93,6 +93,9 @@ public:
     return p;
   }
   Code &output() { return *code; }
+  /// Registers of a tcgen05.ld until its wait::ld (in the text, up to the next label).
+  void tmemLoaded(const std::vector<uint32_t> &registers) { tmemLoads.insert(tmemLoads.end(), registers.begin(), registers.end()); }
+  void tmemWaited() { tmemLoads.clear(); }
   // wgmma accumulators in flight, in the order of the text: touching one serialises the kernel's wgmmas.
   void wgmmaIssued(const std::vector<uint32_t> &registers) { wgmmaOpen.insert(wgmmaOpen.end(), registers.begin(), registers.end()); }
   void wgmmaCommitted() { wgmmaGroups.push_back(std::move(wgmmaOpen)), wgmmaOpen.clear(); }
@@ -131,9 +134,9 @@ private:
   uint64_t variableAddress(const Operand &o, Space &space, bool &isEntryParam);
   uint32_t symbolAddress(const Operand &o, int bytes);
   uint32_t special(const Operand &o, int bytes);
-  std::vector<uint32_t> wgmmaOpen;
+  std::vector<uint32_t> wgmmaOpen, tmemLoads;
   std::deque<std::vector<uint32_t>> wgmmaGroups;
-  void checkInFlight(const Operand &o);
+  void checkInFlight(const Operand &o), checkLoaded(const Operand &o);
   void body(Frame &f);
   void instruction();
   void branch();

@@ -260,6 +260,9 @@ Report runKernel(const Code &code, const LaunchConfig &config, AddressSpace &mem
   if (code.serialWgmma && config.observer)
     addFinding(launch, nullptr, code.serialWgmmaLine, -1, true,
                "wgmma: a register of a wgmma.mma_async is touched before the wait_group that ends it; the ISA leaves the value open, ptxas serialises the kernel's wgmmas");
+  if (code.earlyTmemUseLine && config.observer)
+    addFinding(launch, nullptr, code.earlyTmemUseLine, -1, true,
+               "tmem: the result of a tcgen05.ld is used before tcgen05.wait::ld; a chip honours the register dependence, the ISA promises the value only after the wait");
   launch.report.warpInstructions = launch.executed;
   return launch.report;
 }

@@ -215,6 +215,8 @@ void decodeMove(Decoder &d, bool isStore) {
   i.imm = t.offset;
   i.r[2] = isStore;
   i.extra = f;
+  if (!isStore)
+    d.tmemLoaded(f->regs);
 }
 
 void tcgen05(Decoder &d) {
@@ -230,6 +232,8 @@ void tcgen05(Decoder &d) {
     d.mods.take(".sync");
     d.mods.take(".aligned");
     d.count(0, 0);
+    if (op == 5)
+      d.tmemWaited();
     d.emit(op == 5 ? waitLoads : waitStores);
     return;
   case 7: case 8:

@@ -76,7 +76,7 @@ void expectAllCaught(const std::string &file, const std::string &part, Run run) 
 }
 
 TEST(Races, productNeedsEachOfThese) {
-  for (const char *part : {"tcgen05.commit", "mbarrier.arrive.expect_tx", "bar.sync", "mbarrier.try_wait"})
+  for (const char *part : {"tcgen05.commit", "mbarrier.arrive.expect_tx", "bar.sync", "mbarrier.try_wait", "tcgen05.wait::ld", "mbarrier.init", "tcgen05.dealloc"})
     expectAllCaught("/warp_specialised_gemm_sm100a.ptx", part, product);
 }
 
