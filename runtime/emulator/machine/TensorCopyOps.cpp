@@ -20,7 +20,7 @@ struct TensorForm : Extra {
 /// Bytes of shared memory that a box touches, as one range for the detectors and for snapshots.
 void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t &begin, uint32_t &end) {
   begin = ~0u, end = 0;
-  visitBox(map, at, shared, [&](const BoxRun &r) {
+  visitBox(map, at, shared, BoxDirection::Load, [&](const BoxRun &r) {
     begin = std::min(begin, r.shared);
     end = std::max(end, r.shared + r.bytes);
   });
@@ -41,7 +41,7 @@ struct TensorLoad : AsyncOp {
         Cta *cta = target.first;
         loadBox(map, at, *c.launch->memory, cta->span(), shared);
         if (Observer *o = c.launch->config->observer)
-          visitBox(map, at, shared, [&](const BoxRun &r) {
+          visitBox(map, at, shared, BoxDirection::Load, [&](const BoxRun &r) {
             o->asyncShared(c, *this, Proxy::Async, Access::Write, *cta, r.shared, r.bytes);
             if (r.inBounds && cta == to[0].first)
               o->asyncGlobal(c, *this, Access::Read, r.global, r.bytes);
@@ -82,7 +82,7 @@ struct TensorStore : AsyncOp {
         throw Fault("out of bounds: a tensor store reads shared memory beyond the block's");
       snapshot.assign(source.cta->shared.data() + begin, source.cta->shared.data() + end);
       if (o)
-        visitBox(map, at, source.offset, [&](const BoxRun &r) {
+        visitBox(map, at, source.offset, form->direction, [&](const BoxRun &r) {
           if (r.inBounds) {
             o->asyncShared(c, *this, Proxy::Async, Access::Read, *source.cta, r.shared, r.bytes);
             reportPoison(*issuer, line, -1, source.cta->shared.data() + r.shared, r.bytes, "a tensor store");
@@ -99,7 +99,7 @@ struct TensorStore : AsyncOp {
     else
       reduceBox(map, at, form->op, *c.launch->memory, span, source.offset);
     if (o)
-      visitBox(map, at, source.offset, [&](const BoxRun &r) {
+      visitBox(map, at, source.offset, form->direction, [&](const BoxRun &r) {
         if (r.inBounds)
           o->asyncGlobal(c, *this, form->direction == BoxDirection::Store ? Access::Write : Access::Atomic, r.global, r.bytes);
       });

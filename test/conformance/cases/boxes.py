@@ -93,8 +93,11 @@ DUMP:
   @%p1 bra DUMP;"""
 
 
-def elements(dims, box, steps, start, swizzle, size, where):
-    """(coordinates or None, shared byte offset) of every element of the box; dimensions innermost first."""
+def elements(dims, box, steps, start, swizzle, size, where, store=False):
+    """(coordinates or None, shared byte offset) of every element of the box; dimensions innermost first. Stores clip the innermost
+    dimension at 16 bytes: the rest of a row's last piece is written too (seen on an H200)."""
+    if store:
+        dims = [padded(dims[0], size) // size] + dims[1:]
     counts = [box[0]] + [-(-b // s) for b, s in zip(box[1:], steps[1:])]
     pitch = max(box[0] * size, SPAN[swizzle]) if SPAN[swizzle] else box[0] * size
     for row, outer in enumerate(itertools.product(*[range(c) for c in counts[:0:-1]])):
@@ -175,7 +178,7 @@ def add_store(name, dtype, dims, box, start, op=None, steps=None, swizzle="none"
         if op in ("inc", "dec"):
             target, data = target % 7, data % 5
         result = target.copy()
-        for coords, at in elements(dims, box, steps, start, swizzle, size, where):
+        for coords, at in elements(dims, box, steps, start, swizzle, size, where, store=True):
             if coords is not None:
                 x = tuple(coords[::-1])
                 result[x] = reduced(op, dtype, target[x], data[at // size])
@@ -220,7 +223,7 @@ for step in (2, 3, 7, 8):
     add_load(f"steps_{step}_3d", "u16", [32, 20, 9], [16, 8, 5], [8, -4, 1], steps=[1, step, 2])
 add_store("steps", "u16", [32, 40], [32, 16], [0, 3], steps=[1, 3])
 for dtype, ops in (("u32", ("add", "min", "max", "inc", "dec", "and", "or", "xor")), ("i32", ("add", "min", "max", "and", "or", "xor")),
-                   ("u64", ("add", "min", "max", "and", "or", "xor")), ("i64", ("min", "max", "and")), ("f16", ("add", "min", "max")), ("bf16", ("add", "min", "max")),
+                   ("u64", ("add", "min", "max", "and", "or", "xor")), ("i64", ("min", "max")), ("f16", ("add", "min", "max")), ("bf16", ("add", "min", "max")),
                    ("f32", ("add",))):
     n = 64 // np.dtype(TYPES[dtype]).itemsize
     for op in ops:

@@ -91,7 +91,9 @@ void reduceElement(MapType type, ReduceOp op, void *to, const void *from) {
     return reduceInteger<int32_t>(op, to, from);
   case MapType::U64:
     return reduceInteger<uint64_t>(op, to, from);
-  case MapType::S64:
+  case MapType::S64: // an H200 faults on the others
+    if (op != ReduceOp::Min && op != ReduceOp::Max)
+      refuse(op);
     return reduceInteger<int64_t>(op, to, from);
   case MapType::F16:
     return reduceHalf(Format::F16, op, to, from);

@@ -20,6 +20,8 @@ struct BoxRun {
   uint32_t shared; ///< physical (swizzled) window offset
   uint32_t bytes;  ///< in shared memory
   bool inBounds;
+  /// Out of bounds, but in the last 16 bytes of a row of a store: written where memory exists (seen on an H200).
+  bool overhang = false;
 };
 
 /// Bytes that complete_tx counts: always the full box, out-of-bounds elements included, row gaps and the padding of
@@ -33,7 +35,8 @@ enum class BoxDirection : uint8_t { Load, Store, Reduce };
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction);
 
 /// All runs of the box in ascending linear shared order (checkBox first). For detectors, portions, and the copies below.
-void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, const std::function<void(const BoxRun &)> &fn);
+void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction,
+              const std::function<void(const BoxRun &)> &fn);
 
 void loadBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared);
 void storeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared);
