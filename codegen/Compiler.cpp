@@ -2,6 +2,7 @@
 #include "codegen/Compiler.h"
 #include "codegen/kernel/Emitter.h"
 #include "dialect/Attn/Attn.h"
+#include "passes/Attn/DeriveBackward.h"
 #include "codegen/sm100a/Lowering.h"
 #include "codegen/sm90a/Lowering.h"
 #include "mlir/IR/Diagnostics.h"
@@ -111,17 +112,36 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   if (!candidates)
     return candidates.takeError();
   result.candidates = std::move(*candidates);
-  const tile::Schedule schedule = result.candidates.front().schedule;
+  if (problem.backward) {
+    auto backward = enumerateBackward(problem, *target, overrides);
+    if (!backward)
+      return backward.takeError();
+    result.backwardCandidates = std::move(*backward);
+  }
   watch.lap(Phase::Schedule);
 
   OwningOpRef<ModuleOp> module(ModuleOp::create(UnknownLoc::get(&context)));
-  tile::KernelOp kernel = buildForward(*module, problem, schedule, *target, module->getLoc());
+  struct Kernel {
+    const char *operation;
+    tile::Schedule schedule;
+    tile::KernelOp op;
+  };
+  std::vector<Kernel> kernels;
+  const tile::Schedule &forward = result.candidates.front().schedule;
+  kernels.push_back({"forward", forward, buildForward(*module, problem, forward, *target, module->getLoc())});
+  if (problem.backward) {
+    const tile::Schedule &backward = result.backwardCandidates.front().schedule;
+    kernels.push_back({"backward", backward, buildBackward(*module, problem, backward, *target, module->getLoc())});
+  }
   auto stopAt = [&](Phase phase) {
     if (options.until == phase)
       result.text = printed(*module);
     return options.until == phase;
   };
-  if (failed(verify(*module)) || (options.verifyEachPhase && failed(tile::verifySchedule(kernel))))
+  bool scheduled = succeeded(verify(*module));
+  for (Kernel &kernel : kernels)
+    scheduled = scheduled && (!options.verifyEachPhase || succeeded(tile::verifySchedule(kernel.op)));
+  if (!scheduled)
     return diagnostics.error("schedule");
   if (stopAt(Phase::Schedule))
     return result;
@@ -147,13 +167,19 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     return result;
   if (!run(Phase::Sync, tile::createSynchronisePass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
     return diagnostics.error("sync");
-  result.reports.push_back(report(kernel, "forward", result.candidates));
+  for (Kernel &kernel : kernels)
+    result.reports.push_back(report(kernel.op, kernel.operation,
+                                    kernel.op == kernels.front().op ? result.candidates : result.backwardCandidates));
   if (stopAt(Phase::Sync))
     return result;
 
-  // The manifest's tensors are the kernel's, plus the offsets.
-  for (tile::TensorOp tensor : kernel.getBody().getOps<tile::TensorOp>())
-    result.manifest.tensors.push_back(tensorSpec(tensor, problem));
+  // The manifest's tensors are the kernels', each once, and the offsets.
+  for (Kernel &kernel : kernels) {
+    for (tile::TensorOp tensor : kernel.op.getBody().getOps<tile::TensorOp>())
+      if (!result.manifest.findTensor(tensor.getSymName().str()))
+        result.manifest.tensors.push_back(tensorSpec(tensor, problem));
+    result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
+  }
   TensorSpec offsets;
   offsets.name = problem.offsets;
   offsets.role = TensorSpec::Role::Offsets;
@@ -162,13 +188,16 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   result.manifest.tensors.push_back(offsets);
   result.manifest.spec = problem.name;
   result.manifest.target = options.target;
-  result.manifest.kernels.push_back(codegen::kernelSpec(kernel, schedule, "forward"));
 
   OwningOpRef<ModuleOp> nvvm(ModuleOp::create(UnknownLoc::get(&context)));
   OpBuilder b(&context);
-  b.setInsertionPointToEnd(nvvm->getBody());
-  auto lowering = target->tcgen05 ? codegen::sm100a::createLowering() : codegen::sm90a::createLowering();
-  if (failed(codegen::Emitter(kernel, *target, schedule, *lowering, b).emit()) || failed(verify(*nvvm)))
+  for (Kernel &kernel : kernels) {
+    b.setInsertionPointToEnd(nvvm->getBody());
+    auto lowering = target->tcgen05 ? codegen::sm100a::createLowering() : codegen::sm90a::createLowering();
+    if (failed(codegen::Emitter(kernel.op, *target, kernel.schedule, *lowering, b).emit()))
+      return diagnostics.error("nvvm");
+  }
+  if (failed(verify(*nvvm)))
     return diagnostics.error("nvvm");
   watch.lap(Phase::Nvvm);
   if (options.until == Phase::Nvvm) {
@@ -192,18 +221,34 @@ llvm::Expected<CompiledSpec> fovea::compile(ModuleOp module, const CompileOption
     result.text = printed(module);
     return result;
   }
-  attn::SpecOp spec;
-  for (attn::SpecOp op : module.getOps<attn::SpecOp>())
-    if (!op.getGradientOf())
-      spec = op;
+  // Gradients are derived on a copy: the caller's module stays as it is.
+  OwningOpRef<ModuleOp> copy(module.clone());
+  attn::SpecOp spec, backward;
+  for (attn::SpecOp op : copy->getOps<attn::SpecOp>())
+    (op.getGradientOf() ? backward : spec) = op;
   if (!spec)
     return llvm::createStringError("expected an attn.spec in the module");
+  if (!backward && spec.getEmit() && spec.getEmit()->getBackward()) {
+    DiagnosticCollector diagnostics(*module.getContext());
+    FailureOr<attn::SpecOp> derived = deriveBackward(spec);
+    if (failed(derived))
+      return diagnostics.error("grad");
+    backward = *derived;
+  }
+  if (options.until == Phase::Grad) {
+    CompiledSpec result;
+    result.text = printed(*copy);
+    return result;
+  }
   const Target *target = findTarget(options.target);
   if (!target)
     return llvm::createStringError("unknown target '" + options.target + "': known are " + targetNames());
   auto problem = readProblem(spec);
   if (!problem)
     return problem.takeError();
+  if (backward)
+    if (llvm::Error error = checkBackward(backward))
+      return error;
   DictionaryAttr perTarget;
   if (spec.getSchedule())
     perTarget = dyn_cast_or_null<DictionaryAttr>(spec.getSchedule()->get(options.target));

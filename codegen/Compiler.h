@@ -30,6 +30,7 @@ struct CompiledSpec {
   Manifest manifest;
   std::string header;                    ///< typed C++ header that launches the kernels
   std::vector<Candidate> candidates;     ///< of the forward kernel, the chosen one first
+  std::vector<Candidate> backwardCandidates; ///< likewise; empty without a backward
   std::vector<KernelReport> reports;     ///< of each kernel, from Phase::Sync on; see codegen/Explain.h
   std::vector<std::pair<std::string, double>> milliseconds; ///< wall-clock time of each phase
 };

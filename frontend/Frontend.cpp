@@ -11,7 +11,7 @@
 namespace fovea {
 
 static ReadResult read(llvm::StringRef text, llvm::StringRef filename, mlir::MLIRContext &context,
-                       llvm::function_ref<void(const sema::Spec &, Diagnostics &)> check) {
+                       llvm::function_ref<void(sema::Spec &, Diagnostics &)> check) {
   ReadResult result;
   Diagnostics diagnostics;
   auto spec = ast::parse(text, diagnostics);
@@ -32,12 +32,12 @@ static ReadResult read(llvm::StringRef text, llvm::StringRef filename, mlir::MLI
 }
 
 ReadResult readSpec(llvm::StringRef text, llvm::StringRef filename, mlir::MLIRContext &context) {
-  return read(text, filename, context, [](const sema::Spec &, Diagnostics &) {});
+  return read(text, filename, context, [](sema::Spec &, Diagnostics &) {});
 }
 
 ReadResult readSpec(llvm::StringRef text, llvm::StringRef filename, mlir::MLIRContext &context, llvm::StringRef target,
                     sema::Kernels kernels) {
-  return read(text, filename, context, [&](const sema::Spec &spec, Diagnostics &diagnostics) {
+  return read(text, filename, context, [&](sema::Spec &spec, Diagnostics &diagnostics) {
     sema::checkCapabilities(spec, target, kernels, diagnostics);
   });
 }

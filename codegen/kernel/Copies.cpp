@@ -83,8 +83,8 @@ void Emitter::emitStoreRows(StoreRowsOp op) {
                                        LLVM::PtrToIntOp::create(b, loc, i64, pointer), constI64(b, loc, 0));
   for (auto [k, value] : llvm::enumerate(registers(op.getValues()))) {
     // Fragment: the quad's four lanes hold the same two rows; the first of them stores.
-    Value r = fragment ? add(add(warpRow(16), LLVM::LShrOp::create(b, loc, lane, i32(2))), i32(8 * k))
-                       : add(warpRow(32), lane);
+    Value r = fragment ? add(add(warpRow(), LLVM::LShrOp::create(b, loc, lane, i32(2))), i32(8 * k))
+                       : add(warpRow(), lane);
     Value store = LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::slt, r, scalars[op.getRows()]));
     if (fragment)
       store = LLVM::AndOp::create(

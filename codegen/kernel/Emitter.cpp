@@ -54,7 +54,18 @@ layout::SmemTile Emitter::smemTile(SlotType type) const {
                           type.getElementType().getIntOrFloatBitWidth() / 8);
 }
 
-Value Emitter::warpRow(int64_t rowsPerWarp) { return mul(group.warp, i32(rowsPerWarp)); }
+bool Emitter::holdsRows() const {
+  return tile::registerLayout(target, schedule.tileRows, GroupOp(group.op).getWarps()) == RegisterLayout::Rows;
+}
+
+Value Emitter::warpRow() {
+  if (holdsRows())
+    return mul(group.warp, i32(32));
+  if (!target.tcgen05 || schedule.tileRows == 64)
+    return mul(group.warp, i32(16));
+  Value quarter = LLVM::AndOp::create(b, loc, group.warp, i32(3));
+  return add(mul(quarter, i32(32)), mul(LLVM::LShrOp::create(b, loc, group.warp, i32(2)), i32(16)));
+}
 
 Value Emitter::barrierAddress(StringRef name) {
   auto barrier = kernel.lookupSymbol<BarrierOp>(name);

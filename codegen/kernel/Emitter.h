@@ -58,8 +58,11 @@ public:
   Half half(Type element) const { return element.isBF16() ? Half::BF16 : Half::F16; }
   /// Registers of a register tile, in the order of its layout (tile.regs).
   SmallVector<Value> &registers(Value tile) { return tiles[tile]; }
-  /// First row (i32) of this warp in a tile: 16 rows a warp (fragment), 32 (rows).
-  Value warpRow(int64_t rowsPerWarp);
+  /// Whether this group's register tiles hold a row a thread (#tile.regs<rows>) rather than fragments.
+  bool holdsRows() const;
+  /// First row (i32) of this warp's part of a tile: 32 rows (rows), or 16 (fragment). Eight warps on 128 rows of tensor
+  /// memory share its quarters in pairs.
+  Value warpRow();
   int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
   Value barrierAddress(llvm::StringRef barrier);
   /// Runs `body` in the leader thread only and brings its warp back together.

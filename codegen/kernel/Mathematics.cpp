@@ -88,7 +88,7 @@ void Emitter::emitMaskTail(MaskTailOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&branch.getThenRegion().front());
   // Keys of a row's block start at the block; blocks hold at least the 16 rows of a fragment's warp.
-  Value row = fragment ? warpRow(16) : add(warpRow(32), lane);
+  Value row = fragment ? warpRow() : add(warpRow(), lane);
   Value start = LLVM::AndOp::create(b, loc, row, i32(~(block - 1)));
   Value limit = sub(rows, start); // columns >= limit are beyond the sequence
   if (fragment)

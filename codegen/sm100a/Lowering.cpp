@@ -65,8 +65,13 @@ public:
       if (aType.getSpace() == Space::Tmem) {
         mmaTS(e.b, e.loc, d, e.address(op.getA()), bDesc, bOperand, idesc, options);
       } else {
+        // Pairs that lie where their keys are: the block's rows (transposed) or columns are the sum's extent.
+        layout::SubTile aPart;
+        if (op.getDiagonal() && aType.getCols() == m && !op.getBTransposed())
+          (op.getATransposed() ? aPart.row0 : aPart.col0) = uint32_t(row0),
+          (op.getATransposed() ? aPart.rows : aPart.cols) = uint32_t(block);
         layout::MatrixOperand aOperand =
-            describeOperand(e.smemTile(aType), op.getATransposed() ? Major::MN : Major::K);
+            describeOperand(e.smemTile(aType), op.getATransposed() ? Major::MN : Major::K, aPart);
         Value aDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Tcgen05, aOperand, e.address(op.getA()));
         mmaSS(e.b, e.loc, d, aDesc, aOperand, bDesc, bOperand, idesc, options);
       }
@@ -85,13 +90,14 @@ public:
     SmallVector<Value> registers = e.registers(op.getTile());
     Value address = e.address(op.getSlot());
     if (type.getSpace() == Space::Smem) {
-      storeShared(e, type, address, registers, 0);
+      int64_t block = cast<RankedTensorType>(op.getTile().getType()).getDimSize(1);
+      storeShared(e, type, address, registers, 0, block < type.getCols() ? block : 0);
       return success();
     }
     // Two 16-bit elements a cell, where the product looks for its A operand.
     SmallVector<Value> packed = packPairs(e, e.half(type.getElementType()), registers);
-    Value at = tmemWarpAddress(e.b, e.loc, address, e.group.warp);
-    tmemStore(e.b, e.loc, type.getRows() == 128 ? TmemShape::S32x32b : TmemShape::S16x128b, at, packed);
+    tmemStore(e.b, e.loc, e.holdsRows() ? TmemShape::S32x32b : TmemShape::S16x128b, warpAddress(e, type, address, 0),
+              packed);
     return success();
   }
 
@@ -143,10 +149,19 @@ public:
   }
 
 private:
+  // The warp's lanes at a column: its quarter, and in eight warps on 128 rows the half of it that the warp shares in.
+  static Value warpAddress(Emitter &e, SlotType type, Value address, uint32_t col) {
+    Value at = tmemWarpAddress(e.b, e.loc, address, e.group.warp, col);
+    if (e.holdsRows() || type.getRows() == 64)
+      return at;
+    Value half = LLVM::LShrOp::create(e.b, e.loc, e.group.warp, e.i32(2));
+    return e.add(at, LLVM::ShlOp::create(e.b, e.loc, half, e.i32(16 + 4)));
+  }
+
   // f32 columns [col, col + count) of the warp's rows: a row a thread (128 rows), or the accumulator fragment.
   static SmallVector<Value> loadColumns(Emitter &e, SlotType type, Value address, uint32_t col, uint32_t count) {
-    bool rows = type.getRows() == 128;
-    Value at = tmemWarpAddress(e.b, e.loc, address, e.group.warp, col);
+    bool rows = e.holdsRows();
+    Value at = warpAddress(e, type, address, col);
     SmallVector<Value> loaded =
         rows ? tmemLoad(e.b, e.loc, TmemShape::S32x32b, count, at) : tmemLoad(e.b, e.loc, TmemShape::S16x256b, count / 8, at);
     SmallVector<Value> values;
@@ -155,15 +170,18 @@ private:
     return values;
   }
 
-  // Registers of columns from `col` to a swizzled shared tile.
-  static void storeShared(Emitter &e, SlotType type, Value base, ArrayRef<Value> registers, uint32_t col) {
-    if (type.getRows() == 64)
-      return storeFragment(e, type, base, registers, col);
+  // Registers of columns from `col` to a swizzled shared tile; with a block, from the first column of the row's own
+  // block.
+  static void storeShared(Emitter &e, SlotType type, Value base, ArrayRef<Value> registers, uint32_t col,
+                          int64_t block = 0) {
+    if (!e.holdsRows())
+      return storeFragment(e, type, base, registers, col, block);
     layout::SmemTile tile = e.smemTile(type);
     SmallVector<Value> packed = packPairs(e, e.half(type.getElementType()), registers);
-    Value row = e.add(e.warpRow(32), e.lane);
+    Value row = e.add(e.warpRow(), e.lane);
+    Value start = block ? Value(LLVM::AndOp::create(e.b, e.loc, row, e.i32(~(block - 1)))) : e.i32(0);
     for (size_t i = 0; i < packed.size(); i += 4) {
-      Value offset = tileOffset(e.b, e.loc, tile, row, e.i32(col + 2 * i));
+      Value offset = tileOffset(e.b, e.loc, tile, row, e.add(start, e.i32(col + 2 * i)));
       codegen::storeShared(e.b, e.loc, packVector(e.b, e.loc, ValueRange(packed).slice(i, 4)), e.add(base, offset));
     }
   }

@@ -66,24 +66,18 @@ public:
   }
 
 private:
-  // 64 rows a warpgroup; with several blocks in the tile, a warpgroup multiplies with its own block's rows.
+  // 64 rows a warpgroup against the whole tile, which is one block.
   LogicalResult warpgroupProduct(Emitter &e, MmaOp op, int64_t block) {
     auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
     int64_t rows = cast<SlotType>(op.getD().getType()).getRows();
-    if (op.getATransposed())
-      return op.emitOpError("has no transposed A on this target yet");
+    if (op.getDiagonal() && rows > block)
+      return op.emitOpError("has several blocks of ") << block << " rows in a tile, which this target does not need";
+    const bool transposed = op.getATransposed();
     Value warpgroup = rows > 64 ? LLVM::LShrOp::create(e.b, e.loc, e.group.warp, e.i32(2)) : Value();
 
     layout::SmemTile bTile = e.smemTile(bType);
-    layout::SubTile part;
     Value bBase = e.address(op.getB());
-    if (op.getDiagonal()) {
-      part.rows = uint32_t(block);
-      if (warpgroup) // block >= 64: one block or more warpgroups a block
-        bBase = e.add(bBase, e.mul(LLVM::UDivOp::create(e.b, e.loc, e.mul(warpgroup, e.i32(64)), e.i32(block)),
-                                   e.i32(block * bTile.rowBytes())));
-    }
-    layout::MatrixOperand bOperand = describeOperand(bTile, op.getBTransposed() ? Major::K : Major::MN, part);
+    layout::MatrixOperand bOperand = describeOperand(bTile, op.getBTransposed() ? Major::K : Major::MN);
     Value bDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, bOperand, bBase);
     WgmmaOptions options;
     options.type = e.half(bType.getElementType());
@@ -93,10 +87,11 @@ private:
       d = wgmmaRS(e.b, e.loc, e.slotRegisters(op.getA()), bDesc, bOperand, {}, options);
     } else {
       layout::SmemTile aTile = e.smemTile(aType);
-      layout::MatrixOperand aOperand = describeOperand(aTile, Major::K, {0, 0, 64, 0});
+      layout::MatrixOperand aOperand = transposed ? describeOperand(aTile, Major::MN, {0, 0, 0, 64})
+                                                  : describeOperand(aTile, Major::K, {0, 0, 64, 0});
       Value aBase = e.address(op.getA());
-      if (warpgroup)
-        aBase = e.add(aBase, e.mul(warpgroup, e.i32(64 * aTile.rowBytes())));
+      if (warpgroup) // its 64 rows of op(A): tile rows, or a panel of 64 columns when transposed
+        aBase = e.add(aBase, e.mul(warpgroup, e.i32(transposed ? aTile.panelBytes() : 64 * aTile.rowBytes())));
       d = wgmmaSS(e.b, e.loc, smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, aOperand, aBase), aOperand, bDesc,
                   bOperand, {}, options);
     }
@@ -109,9 +104,7 @@ private:
   LogicalResult warpProduct(Emitter &e, MmaOp op, int64_t block) {
     auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
     Half half = e.half(bType.getElementType());
-    if (op.getATransposed())
-      return op.emitOpError("has no transposed A on this target yet");
-    Value row = e.warpRow(16);
+    Value row = e.warpRow();
     Value blockRow = LLVM::AndOp::create(e.b, e.loc, row, e.i32(~(block - 1)));
     layout::SmemTile bTile = e.smemTile(bType);
     Value bBase = e.address(op.getB());
@@ -128,9 +121,17 @@ private:
         a.assign(all.begin() + 4 * step, all.begin() + 4 * step + 4);
       } else {
         layout::SmemTile aTile = e.smemTile(aType);
-        Value aLane = matrixLaneOffset(e.b, e.loc, aTile, MatrixOrder::RowsFirst, e.lane, row);
-        a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(op.getA()), aLane, 0, 16 * step), 4,
-                       /*trans=*/false);
+        if (!op.getATransposed()) {
+          Value aLane = matrixLaneOffset(e.b, e.loc, aTile, MatrixOrder::RowsFirst, e.lane, row);
+          a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(op.getA()), aLane, 0, 16 * step), 4,
+                         /*trans=*/false);
+        } else {
+          // Rows of op(A) are columns of the tile, counted from the block's start; its tile rows are the block's.
+          Value aLane = matrixLaneOffset(e.b, e.loc, aTile, MatrixOrder::ColsFirst, e.lane, blockRow);
+          aLane = matrixShiftCols(e.b, e.loc, aLane, e.sub(row, blockRow));
+          a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(op.getA()), aLane, 16 * step, 0), 4,
+                         /*trans=*/true);
+        }
       }
       for (uint32_t col = 0; col < n; col += 16) {
         Value address = kMajor ? matrixAddress(e.b, e.loc, bTile, bBase, bLane, col, 16 * step)

@@ -82,6 +82,10 @@ RankedTensorType regTile(RegisterLayout layout, int64_t rows, int64_t cols, Type
   return RankedTensorType::get(shape, element, RegsAttr::get(element.getContext(), layout));
 }
 
+RegisterLayout registerLayout(const Target &target, int64_t rows, int64_t warps) {
+  return target.tcgen05 && rows == 128 && warps == 4 ? RegisterLayout::Rows : RegisterLayout::Fragment;
+}
+
 } // namespace fovea::tile
 
 LogicalResult ChannelOp::verify() {
@@ -159,14 +163,16 @@ LogicalResult MmaOp::verify() {
   auto [kb, n] = shape(getB(), getBTransposed());
   auto d = cast<SlotType>(getD().getType());
   if (getDiagonal()) {
-    // The block extent replaces the extent that runs over the rows of other blocks.
+    // Blocks of rows are multiplied with each other; A may hold its pairs compactly (rows x block) or where their
+    // keys are (rows x rows).
     int64_t block = *getDiagonal();
-    if (m % block)
-      return emitOpError("diagonal(") << block << ") does not divide the " << m << " rows of the product";
+    if (d.getRows() % block)
+      return emitOpError("diagonal(") << block << ") does not divide the " << d.getRows() << " rows of the product";
+    m = d.getRows();
     if (getBTransposed())
-      n = block;   // scores: D is M x N
+      n = block; // scores: D is rows x block
     else
-      kb = block;  // values: A is M x N
+      k = kb = block;
   }
   if (k != kb || d.getRows() != m || d.getCols() != n)
     return emitOpError("shapes do not compose: (") << m << "x" << k << ") * (" << kb << "x" << n << ") into "

@@ -11,6 +11,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "runtime/abi/Target.h"
+
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
 
@@ -31,5 +33,10 @@ TakeOp takeOf(mlir::Value slot);
 
 /// A register tile type: `rows` x `cols` (or one value per row if cols is 0).
 mlir::RankedTensorType regTile(RegisterLayout layout, int64_t rows, int64_t cols, mlir::Type element);
+
+/// How `warps` warps hold a tile of `rows` rows. Four warps on 128 rows of tensor memory hold a row a thread, and need
+/// no shuffle for a row's maximum and sum. All else is the accumulator fragment: 64-row products use half of the lanes
+/// of tensor memory, and fragments (16x256b) keep every thread busy; eight warps on 128 rows halve the registers.
+RegisterLayout registerLayout(const Target &target, int64_t rows, int64_t warps);
 
 } // namespace fovea::tile

@@ -125,7 +125,8 @@ def Tile_MmaOp : Tile_Op<"mma"> {
   let description = [{
     Operands are slots stored rows x columns; `a_transposed`/`b_transposed` give op. With `diagonal(N)` the product is
     block-diagonal: A's rows and B's rows come in blocks of N, and block c of D's rows is op(A)_c op(B)_c, so D of
-    scores is M x N, not M x M; rows of other blocks never touch block c, not even as 0 x NaN.
+    scores is M x N, not M x M; rows of other blocks never touch block c, not even as 0 x NaN. A's pairs lie compactly
+    (rows x N) or in the columns of their keys (rows x rows).
   }];
   let arguments = (ins Tile_Slot:$d, Tile_Slot:$a, Tile_Slot:$b, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
                        OptionalAttr<I64Attr>:$diagonal);
@@ -146,6 +147,9 @@ def Tile_ReadOp : Tile_Op<"read"> {
 
 def Tile_WriteOp : Tile_Op<"write"> {
   let summary = "a register tile into a slot, converted to the slot's element type (round to nearest even)";
+  let description = [{
+    A slot with more columns than the tile has takes each row at the columns of the row's own block of keys.
+  }];
   let arguments = (ins Tile_RegTile:$tile, Tile_Slot:$slot);
   let assemblyFormat = "$tile `into` $slot `:` type($tile) `,` type($slot) attr-dict";
 }

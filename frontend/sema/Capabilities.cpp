@@ -162,9 +162,17 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
     },
     // emit
     [](const Spec &s, StringRef) -> Answer {
-      if (!s.emit.backward)
+      bool tooBig = s.pattern.kind == Expr::Kind::Pattern && s.pattern.pattern.size > 64 &&
+                    std::max(s.q.headDim, s.v.headDim) > 192;
+      if (!s.emit.backward || !tooBig)
         return {};
-      return {Refusal{s.emit.backwardRange, "a backward", "emit : forward(lse)", /*backward=*/true}};
+      return {Refusal{s.emit.backwardRange, "a backward of 128-row blocks with head dim 256 (beyond shared memory)",
+                      "blocks of 64, or a head dim of 192", /*backward=*/true}};
+    },
+    [](const Spec &s, StringRef) -> Answer {
+      if (!s.emit.packed)
+        return {};
+      return {Refusal{s.emit.packedRange, "a packed gradient", "emit : forward, backward", /*backward=*/true}};
     },
 };
 
@@ -178,12 +186,13 @@ std::vector<Refusal> refusals(const Spec &spec, StringRef target) {
   return list;
 }
 
-void checkCapabilities(const Spec &spec, StringRef target, Kernels kernels, Diagnostics &diagnostics) {
+void checkCapabilities(Spec &spec, StringRef target, Kernels kernels, Diagnostics &diagnostics) {
   if (!llvm::is_contained(targets(), target))
     return diagnostics.error({}, "unknown target '" + target + "'" + suggest(target, targets()));
   for (const Refusal &refusal : refusals(spec, target)) {
     std::string message = refusal.what + " cannot be lowered to " + target.str() + " yet";
     if (refusal.backward && kernels == Kernels::Forward)
+      spec.emit.backward = spec.emit.deterministic = false, spec.emit.packed.reset(),
       diagnostics.warning(refusal.range, message + "; only the forward is compiled");
     else
       diagnostics.error(refusal.range, message);

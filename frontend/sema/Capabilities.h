@@ -26,8 +26,8 @@ std::vector<Refusal> refusals(const Spec &spec, llvm::StringRef target);
 /// Which kernels are wanted of a spec that asks for a backward.
 enum class Kernels { Forward, All };
 
-/// Reports the refusals as errors; those of a backward that is not wanted become warnings, since the forward alone
-/// is compiled then.
-void checkCapabilities(const Spec &spec, llvm::StringRef target, Kernels kernels, Diagnostics &diagnostics);
+/// Reports the refusals as errors; those of a backward that is not wanted become warnings, and the backward is taken
+/// out of `spec`, since the forward alone is compiled then.
+void checkCapabilities(Spec &spec, llvm::StringRef target, Kernels kernels, Diagnostics &diagnostics);
 
 } // namespace fovea::sema

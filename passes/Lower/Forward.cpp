@@ -1,17 +1,11 @@
 // passes/Lower/Forward.cpp - the forward network of block-diagonal attention.
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Lower/NetworkBuilder.h"
 #include "passes/Lower/Networks.h"
+#include "passes/Lower/Softmax.h"
 
 using namespace mlir;
 using namespace fovea;
 using namespace fovea::tile;
-
-llvm::ArrayRef<const char *> fovea::forwardRoles() {
-  static const char *const roles[] = {"load", "qk", "softmax", "pv", "epilogue", "store"};
-  return roles;
-}
 
 KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &s, const Target &target,
                              Location loc) {
@@ -59,27 +53,13 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
     Value slot = n.take("S", 1, Unit::Threads);
     Value scores = n.read(slot);
     n.pass(slot);
-    // exp2(s c - m c) with c = scale log2(e): one fma and one ex2 per score (c > 0, so that max commutes with it).
-    const double c = p.scale * 1.4426950408889634;
-    scores = MaskTailOp::create(n.b, loc, scores.getType(), scores, item.rows, p.block);
-    Value max = n.reduce(Reduction::Max, scores);
-    Value shift = arith::MulFOp::create(n.b, loc, max, n.splat(-c, max.getType()));
-    Value exponent = math::FmaOp::create(n.b, loc, scores, n.splat(c, scores.getType()), n.broadcast(shift, scores));
-    Value weights = math::Exp2Op::create(n.b, loc, exponent);
-    Value sum = n.reduce(Reduction::Add, weights);
-    Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, sum.getType()), sum);
-    Value probabilities = arith::MulFOp::create(n.b, loc, weights, n.broadcast(inverse, weights));
+    TileSoftmax softmax = emitTileSoftmax(n, scores, item.rows, p.block, p.scale * kLog2e, loc);
 
     Value out = n.take("P", 0, Unit::Threads);
-    WriteOp::create(n.b, loc, probabilities, out);
+    WriteOp::create(n.b, loc, softmax.probabilities, out);
     n.pass(out);
-    if (p.lse) {
-      // ln(sum exp) = (m c + log2(l)) ln 2.
-      Value log = math::Log2Op::create(n.b, loc, sum);
-      Value lse2 = arith::SubFOp::create(n.b, loc, log, shift);
-      Value lse = arith::MulFOp::create(n.b, loc, lse2, n.splat(0.6931471805599453, lse2.getType()));
-      StoreRowsOp::create(n.b, loc, "lse", item.row, item.rows, item.head, lse);
-    }
+    if (p.lse)
+      StoreRowsOp::create(n.b, loc, "lse", item.row, item.rows, item.head, emitLogSumExp(n, softmax, loc));
   });
 
   n.role("pv", [&](Item) {

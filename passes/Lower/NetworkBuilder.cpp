@@ -21,7 +21,7 @@ void NetworkBuilder::tensor(StringRef name, StringRef role, Type element, int64_
 }
 
 void NetworkBuilder::channel(StringRef name, int64_t rows, int64_t cols, Type element, Space space,
-                             ArrayRef<StringRef> stations) {
+                             ArrayRef<std::string> stations) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   FlatSymbolRefAttr alias;
   if (auto it = schedule.aliases.find(name.str()); it != schedule.aliases.end())
@@ -29,12 +29,13 @@ void NetworkBuilder::channel(StringRef name, int64_t rows, int64_t cols, Type el
   // Registers hold one slot: a ring of them would be a choice of registers at run time.
   int64_t depth = space == Space::Registers ? 1 : schedule.depth(name.str());
   ChannelOp::create(b, loc, name, SlotType::get(b.getContext(), {rows, cols}, element, space), depth,
-                      b.getStrArrayAttr(stations), alias, IntegerAttr(), IntegerAttr());
+                      b.getStrArrayAttr(SmallVector<StringRef>(stations.begin(), stations.end())), alias, IntegerAttr(), IntegerAttr());
 }
 
 void NetworkBuilder::role(StringRef name, llvm::function_ref<void(Item)> body) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   auto role = RoleOp::create(b, loc, name);
+  currentRole = name.str();
   Type i32 = b.getI32Type();
   Block *block = b.createBlock(&role.getBody(), {}, {i32, i32, i32}, {loc, loc, loc});
   body({block->getArgument(0), block->getArgument(1), block->getArgument(2)});
@@ -48,9 +49,8 @@ void NetworkBuilder::pass(Value slot) { PassOp::create(b, loc, slot); }
 
 Value NetworkBuilder::read(Value slot) {
   auto type = cast<SlotType>(slot.getType());
-  // 128-row products fill all lanes of tensor memory, a row a lane; 64-row products use half of them, and then the
-  // fragment layout keeps every thread busy (16x256b), as it does for wgmma.
-  RegisterLayout layout = target.tcgen05 && type.getRows() == 128 ? RegisterLayout::Rows : RegisterLayout::Fragment;
+  const GroupSchedule *group = schedule.groupOf(currentRole);
+  RegisterLayout layout = registerLayout(target, type.getRows(), group ? group->warps : 4);
   return ReadOp::create(b, loc, regTile(layout, type.getRows(), type.getCols(), type.getElementType()), slot);
 }
 

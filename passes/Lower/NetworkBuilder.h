@@ -9,6 +9,8 @@
 
 namespace fovea {
 
+inline constexpr double kLog2e = 1.4426950408889634;
+
 /// The work item a role sees: first row, number of valid rows, head (all i32).
 struct Item {
   mlir::Value row, rows, head;
@@ -22,7 +24,7 @@ public:
 
   void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols);
   void channel(llvm::StringRef name, int64_t rows, int64_t cols, mlir::Type element, tile::Space space,
-               llvm::ArrayRef<llvm::StringRef> stations);
+               llvm::ArrayRef<std::string> stations);
   void role(llvm::StringRef name, llvm::function_ref<void(Item)> body);
 
   mlir::Value take(llvm::StringRef channel, int64_t station, tile::Unit unit);
@@ -43,6 +45,7 @@ private:
   const Target &target;
   mlir::Location loc;
   tile::KernelOp kernel;
+  std::string currentRole;
 };
 
 } // namespace fovea

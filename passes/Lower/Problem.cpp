@@ -39,5 +39,31 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   p.headDim = q->features, p.valueDim = v->features;
   p.element = q->type.getElementType();
   p.lse = spec.getEmit() && spec.getEmit()->getLse();
+  p.backward = spec.getEmit() && spec.getEmit()->getBackward();
   return p;
+}
+
+llvm::Error fovea::checkBackward(attn::SpecOp backward) {
+  int64_t dots = 0, softmax = 0, rowDots = 0, gradients = 0, combines = 0, combineQueries = 0, others = 0;
+  for (Operation &op : backward.getBody().front()) {
+    if (isa<attn::DotsOp>(op))
+      ++dots;
+    else if (isa<attn::SoftmaxOp>(op))
+      ++softmax;
+    else if (isa<attn::RowDotOp>(op))
+      ++rowDots;
+    else if (isa<attn::SoftmaxGradOp>(op))
+      ++gradients;
+    else if (isa<attn::CombineOp>(op))
+      ++combines;
+    else if (isa<attn::CombineQueriesOp>(op))
+      ++combineQueries;
+    else if (!isa<attn::PatternOp, attn::MapPairsOp, attn::YieldOp>(op))
+      ++others;
+  }
+  bool expected = dots == 2 && softmax == 1 && rowDots == 1 && gradients == 1 && combines == 1 && combineQueries == 2;
+  if (!expected || others)
+    return llvm::createStringError("attn.spec @" + backward.getSymName().str() +
+                                   ": expected the gradient of softmax(c q.k) v alone, the one with a lowering");
+  return llvm::Error::success();
 }

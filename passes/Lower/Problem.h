@@ -19,9 +19,14 @@ struct Problem {
   int64_t block = 0;             ///< N of block_diagonal(N)
   double scale = 0;              ///< applied to q.k
   bool lse = false;              ///< natural-log row statistic is an output
+  bool backward = false;         ///< dq, dk and dv are wanted, from q, k, v and dout
 };
 
 /// The problem of a spec; an error that says what was expected when it has no lowering.
 llvm::Expected<Problem> readProblem(attn::SpecOp spec);
+
+/// Checks that a derived backward is the one that buildBackward lowers: dP = dO V^T, D = rowsum(P o dP), dS from them,
+/// and the three sums dV, dQ and dK.
+llvm::Error checkBackward(attn::SpecOp backward);
 
 } // namespace fovea

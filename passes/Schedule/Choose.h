@@ -51,5 +51,8 @@ llvm::Expected<std::vector<Candidate>> rank(std::vector<Candidate> all, const Pr
 /// All forward candidates that the overrides allow, ranked.
 llvm::Expected<std::vector<Candidate>> enumerateForward(const Problem &problem, const Target &target,
                                                         const ScheduleOverrides &overrides);
+/// The same for the backward kernel, which has the fused form only.
+llvm::Expected<std::vector<Candidate>> enumerateBackward(const Problem &problem, const Target &target,
+                                                         const ScheduleOverrides &overrides);
 
 } // namespace fovea

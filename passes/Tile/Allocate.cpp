@@ -64,6 +64,8 @@ LogicalResult allocate(KernelOp kernel) {
     channel.setSlotSize(size);
     *next += size * int64_t(channel.getDepth());
   }
+  // Channels that alias the same one lie side by side in it, in order.
+  llvm::StringMap<int64_t> used;
   for (ChannelOp channel : aliased) {
     auto other = kernel.lookupSymbol<ChannelOp>(*channel.getAlias());
     if (!other || !other.getOffset())
@@ -78,11 +80,13 @@ LogicalResult allocate(KernelOp kernel) {
         return failure();
       size = *bytes;
     }
-    if (size > int64_t(*other.getSlotSize()))
+    int64_t &offset = used[*channel.getAlias()];
+    if (offset + size > int64_t(*other.getSlotSize()))
       return channel.emitOpError("needs ") << size << " but aliases '" << *channel.getAlias() << "', whose slot has "
-                                           << *other.getSlotSize();
-    channel.setOffset(*other.getOffset());
+                                           << int64_t(*other.getSlotSize()) - offset << " left";
+    channel.setOffset(*other.getOffset() + offset);
     channel.setSlotSize(*other.getSlotSize());
+    offset += size;
   }
 
   int64_t allocated = columns ? layout::tmemAllocation(columns) : 0;

@@ -5,6 +5,7 @@
 //   tma      any       smem       expect_tx + complete_tx; wait                            mbarrier, async proxy
 //   tensor   threads   tmem       commit; wait; fence::after                               tcgen05 memory model
 //   tensor   threads   registers  wgmma.wait_group                                         wgmma
+//   tensor   tensor    any        same: nothing, the order of issue
 //   threads  tensor    registers  nothing: the product's own wgmma.fence                   wgmma
 //   threads  tensor    tmem       wait::st, fence::before, arrive (same: sync); fence::after
 //   threads  tensor    smem       fence.proxy.async, arrive (same: sync); wait             proxies
@@ -44,6 +45,8 @@ FailureOr<HopRule> fovea::tile::hopRule(Station &from, Station &to, Space space,
     r.barrier = r.byTma = true;
     return r;
   case Unit::Tensor:
+    if (consumer == Unit::Tensor && same && !wrap)
+      return r; // two products read one slot, issued in order
     r.barrier = true;
     if (target.tcgen05)
       r.commit = true;

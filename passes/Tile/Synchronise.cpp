@@ -28,8 +28,10 @@ public:
           if (failed(hops(channel)))
             return failure();
     for (ChannelOp channel : order)
-      if (channel.getAlias())
-        aliasHop(channel);
+      if (channel.getAlias() && failed(aliasHop(channel)))
+        return failure();
+    for (GroupOp group : kernel.getBody().getOps<GroupOp>())
+      coalesce(group.getBody().front());
     return placeBarriers();
   }
 
@@ -123,15 +125,58 @@ private:
     return success();
   }
 
-  // The first writer of a slot that lies over another's waits for the other's last reader. With tcgen05 the
-  // writer has already waited for a later commit (tile-prove-no-hazard checks it); wgmma is waited for warp by
-  // warp, so the warps must meet.
-  void aliasHop(ChannelOp channel) {
+  // The first station of a slot that lies over another's follows that one's last station, as the next item would.
+  LogicalResult aliasHop(ChannelOp channel) {
+    ChannelOp other = kernel.lookupSymbol<ChannelOp>(*channel.getAlias());
+    Station &reader = channelStations[other.getSymName()].back();
     Station &writer = channelStations[channel.getSymName()].front();
-    if (target.tcgen05 || writer.group.getWarps() < 2 || channel.getSlotType().getSpace() != Space::Smem)
-      return;
+    if (reader.group != writer.group)
+      return channel.emitOpError("aliases '") << other.getSymName() << "', which another warp group still reads";
+    OpBuilder::InsertionGuard guard(b);
+    Location loc = channel.getLoc();
+    if (reader.unit() == Unit::Tensor && target.tcgen05)
+      return success(); // a later commit that the writer waits for covers it; tile-prove-no-hazard checks that
+    if (reader.unit() == Unit::Tensor) {
+      // Each warp has waited for its own part of the product (wgmma); the others may still read.
+      b.setInsertionPoint(writer.take);
+      SyncOp::create(b, loc);
+      return success();
+    }
+    FailureOr<HopRule> rule = hopRule(reader, writer, channel.getSlotType().getSpace(), /*wrap=*/true, target);
+    if (failed(rule))
+      return channel.emitOpError("no rule for a hop from '") << other.getSymName() << "'";
+    b.setInsertionPoint(reader.pass);
+    for (FenceKind kind : rule->before)
+      FenceOp::create(b, loc, kind, reader.unit());
     b.setInsertionPoint(writer.take);
-    SyncOp::create(b, channel.getLoc());
+    SyncOp::create(b, loc);
+    for (FenceKind kind : rule->after)
+      FenceOp::create(b, loc, kind, writer.unit());
+    return success();
+  }
+
+  // Hops that meet at one place ask for the same fence or barrier; once is enough when nothing happens in between.
+  void coalesce(Block &block) {
+    SmallVector<Operation *> run; // synchronising ops since the last access
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (isa<TakeOp, PassOp>(op))
+        continue;
+      if (!isa<SyncOp, FenceOp>(op)) {
+        run.clear();
+        continue;
+      }
+      bool repeated = llvm::any_of(run, [&](Operation *other) {
+        return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
+      });
+      if (repeated) {
+        op.erase();
+        continue;
+      }
+      // A fence counts only if a barrier follows it.
+      if (isa<FenceOp>(op))
+        llvm::erase_if(run, [](Operation *other) { return isa<SyncOp>(other); });
+      run.push_back(&op);
+    }
   }
 
   Operation *productWaitOf(Station &s) {
