@@ -31,6 +31,7 @@ bool applyPolicy(emulator::LaunchConfig &c) {
     std::fprintf(stderr, "fovea emulator: FOVEA_EMULATE_ASYNC=%s: expected lazy, eager or random\n", p.c_str());
     return false;
   }
+  c.limit = uint64_t(1) << 36;  // a quarter of an hour on one core
   uint64_t threads = c.threads;
   bool ok = number("FOVEA_EMULATE_SEED", c.seed) && number("FOVEA_EMULATE_LIMIT", c.limit) && number("FOVEA_EMULATE_THREADS", threads);
   c.threads = unsigned(threads);

@@ -1,7 +1,8 @@
-// runtime/emulator/machine/TensorCopyOps.h - entry of the tensor-copy decoder, called for cp.async.bulk.tensor.
+// runtime/emulator/machine/TensorCopyOps.h - decoders that the opcode `cp` hands over to.
 #pragma once
 #include "runtime/emulator/machine/Decoder.h"
 
 namespace fovea::emulator {
-void decodeTensorCopy(Decoder &d, bool reduce);
+void decodeTensorCopy(Decoder &d, bool reduce);  ///< cp.async.bulk.tensor
+void decodeCpAsync(Decoder &d);                  ///< cp.async without .bulk
 } // namespace fovea::emulator
