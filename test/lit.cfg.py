@@ -9,7 +9,7 @@ config.name = "fovea"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".attn", ".mlir", ".test", ".ptx"]
 # Unit tests are CTest's; what lies in Inputs is read by tests.
-config.excludes = ["Inputs", "unit", "bench", "CMakeLists.txt"]
+config.excludes = ["Inputs", "kernels", "conformance", "unit", "bench", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.fovea_build_dir, "test")
 
