@@ -16,13 +16,14 @@ namespace fovea::test {
 struct Variant {
   std::string target = "sm_100a", roles = "fused", p;
   int64_t block = 64, dim = 64, tileRows = 64;
+  bool backward = false; ///< the backward kernel instead of the forward one
   std::string name() const {
     return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
-           std::to_string(dim) + "_M" + std::to_string(tileRows);
+           std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "");
   }
 };
 
-/// Every variant that both ends of the schedule space offer, D 64/128/256 and N 16/64/128.
+/// Every variant that both ends of the schedule space offer, D 64/128/256 and N 16/64/128, and the backward kernels.
 inline std::vector<Variant> allVariants() {
   std::vector<Variant> all;
   for (const char *target : {"sm_100a", "sm_90a"})
@@ -35,6 +36,10 @@ inline std::vector<Variant> allVariants() {
               if (rows < block || (!blackwell && std::string(p) == "tmem"))
                 continue;
               all.push_back({target, roles, blackwell ? p : "", block, dim, rows});
+              // The backward has the fused form alone, and without tcgen05 one block a tile.
+              if (std::string(roles) == "fused" && std::string(p) == "smem" &&
+                  (blackwell || rows == std::max<int64_t>(block, 64)))
+                all.push_back({target, roles, "", block, dim, rows, /*backward=*/true});
             }
   return all;
 }
@@ -53,6 +58,7 @@ public:
     p.name = "kernel";
     p.element = mlir::BFloat16Type::get(&context);
     p.heads = 4, p.headDim = p.valueDim = v.dim, p.block = v.block, p.scale = 0.125, p.lse = true;
+    p.backward = v.backward;
     return p;
   }
 
@@ -69,7 +75,11 @@ public:
       error = llvm::toString(compiled.takeError());
       return {};
     }
-    return parse(compiled->text);
+    mlir::OwningOpRef<mlir::ModuleOp> module = parse(compiled->text);
+    for (tile::KernelOp kernel : llvm::make_early_inc_range(module->getOps<tile::KernelOp>()))
+      if (kernel.getSymName().ends_with("_backward") != v.backward)
+        kernel.erase();
+    return module;
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
