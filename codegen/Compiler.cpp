@@ -1,5 +1,6 @@
 // codegen/Compiler.cpp - one attention, from `attn` to PTX, manifest and header, phase by phase.
 #include "codegen/Compiler.h"
+#include "codegen/abi/Header.h"
 #include "codegen/kernel/Emitter.h"
 #include "dialect/Attn/Attn.h"
 #include "passes/Attn/DeriveBackward.h"
@@ -211,6 +212,7 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   result.text = result.ptx = std::move(*ptx);
   result.manifest.ptx = problem.name + "." + options.target + ".ptx";
   result.manifest.ptxSha256 = sha256(result.ptx);
+  result.header = codegen::typedHeader(result.manifest, problem.name + "." + options.target + ".json");
   watch.lap(Phase::Ptx);
   return result;
 }

@@ -1,0 +1,110 @@
+// codegen/abi/Header.cpp - the typed C++ header of a compiled spec.
+#include "codegen/abi/Header.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace fovea;
+using llvm::formatv;
+
+namespace {
+const char *elementType(DType dtype) {
+  switch (dtype) {
+  case DType::BF16:
+    return "bf16";
+  case DType::F16:
+    return "f16";
+  case DType::F32:
+    return "float";
+  case DType::I32:
+    return "int32_t";
+  default:
+    return "int64_t";
+  }
+}
+
+// Names that the operation's parameters mention, directly or in an expression.
+llvm::StringSet<> usedTensors(const Manifest &manifest, const std::string &operation) {
+  llvm::StringSet<> used;
+  auto add = [&](const Expr &e) {
+    e.forEachName([&](const std::string &name) { used.insert(name.substr(0, name.find('.'))); });
+  };
+  for (const KernelSpec &kernel : manifest.kernels) {
+    if (kernel.name != operation)
+      continue;
+    for (const ParamSpec &param : kernel.params) {
+      used.insert(param.tensor);
+      for (const Expr &e : param.dims)
+        add(e);
+      add(param.value);
+    }
+  }
+  return used;
+}
+
+std::string shapeText(const TensorSpec &tensor) {
+  std::vector<std::string> dims;
+  for (const Expr &e : tensor.shape)
+    dims.push_back(e.text());
+  return "[" + llvm::join(dims, ", ") + "]";
+}
+} // namespace
+
+std::string fovea::codegen::typedHeader(const Manifest &manifest, const std::string &manifestFile) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << formatv("// {0} for {1}, written by `fovea compile`. Shapes in elements; device memory throughout.\n"
+                "//   auto module = fovea::Module::load(device, DIRECTORY + std::string(\"/\") + "
+                "fovea::kernels::{0}::manifest);\n"
+                "//   fovea::kernels::{0}::launch(*module, {{q, k, v, ...}, stream);\n"
+                "#pragma once\n\n"
+                "#include \"runtime/core/DeviceArray.h\"\n#include \"runtime/core/Module.h\"\n\n"
+                "namespace fovea::kernels::{0} {{\n\n"
+                "inline constexpr const char *manifest = \"{2}\";\n",
+                manifest.spec, manifest.target, manifestFile);
+  llvm::StringSet<> done;
+  for (const KernelSpec &kernel : manifest.kernels) {
+    if (!done.insert(kernel.name).second)
+      continue;
+    std::string type = kernel.name;
+    type[0] = llvm::toUpper(type[0]);
+    llvm::StringSet<> used = usedTensors(manifest, kernel.name);
+    os << "\nstruct " << type << " {\n";
+    std::string pushes;
+    for (const TensorSpec &tensor : manifest.tensors) {
+      if (!used.contains(tensor.name))
+        continue;
+      bool offsets = tensor.role == TensorSpec::Role::Offsets;
+      std::string note = offsets                                    ? "row r of sequence b: offsets[b] <= r < offsets[b + 1]"
+                         : tensor.role == TensorSpec::Role::Output ? "output"
+                                                                    : "input";
+      note += " " + shapeText(tensor);
+      if (tensor.strideMultipleBytes > 1)
+        note += formatv(", strides and address multiples of {0} bytes, innermost stride 1", tensor.strideMultipleBytes);
+      if (tensor.optional)
+        note += ", optional: leave it empty";
+      if (offsets)
+        os << formatv("  OffsetsArray {0}; ///< {1}\n", tensor.name, note);
+      else
+        os << formatv("  DeviceArray<{0}, {1}> {2}; ///< {3}\n", elementType(tensor.dtypes.front()),
+                      tensor.shape.size(), tensor.name, note);
+      if (tensor.optional)
+        pushes += formatv("    if ({0}.data)\n      list.push_back({0}.named(\"{0}\"));\n", tensor.name);
+      else
+        pushes += formatv("    list.push_back({0}.named(\"{0}\"));\n", tensor.name);
+    }
+    os << "\n  std::vector<Tensor> tensors() const {\n    std::vector<Tensor> list;\n" << pushes
+       << "    return list;\n  }\n};\n\n"
+       << formatv("/// Checks the arguments and packs them once; the memory must live as long as the result is launched.\n"
+                  "inline Expected<PreparedLaunch> prepare(const Module &module, const {0} &arguments,\n"
+                  "                                        const LaunchOptions &options = {{}) {{\n"
+                  "  return module.prepare(\"{1}\", arguments.tensors(), options);\n}\n\n"
+                  "/// Prepares and enqueues on `stream`.\n"
+                  "inline Expected<void> launch(const Module &module, const {0} &arguments, const Stream &stream,\n"
+                  "                             const LaunchOptions &options = {{}) {{\n"
+                  "  return module.launch(\"{1}\", arguments.tensors(), stream, options);\n}\n",
+                  type, kernel.name);
+  }
+  os << "\n} // namespace fovea::kernels::" << manifest.spec << "\n";
+  return text;
+}
