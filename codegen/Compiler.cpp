@@ -181,6 +181,15 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
         result.manifest.tensors.push_back(tensorSpec(tensor, problem));
     result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
   }
+  for (Kernel &kernel : kernels) {
+    TensorSpec tiles;
+    tiles.name = codegen::Parameters::tileList(kernel.schedule.tileRows);
+    tiles.dtypes = {DType::I64};
+    tiles.shape = {Expr("n_" + tiles.name)};
+    tiles.optional = true;
+    if (!result.manifest.findTensor(tiles.name))
+      result.manifest.tensors.push_back(tiles);
+  }
   TensorSpec offsets;
   offsets.name = problem.offsets;
   offsets.role = TensorSpec::Role::Offsets;

@@ -157,15 +157,43 @@ LogicalResult Emitter::emitGroups(const WorkItem &item) {
   return result;
 }
 
-// The work item of a linear index: heads innermost, then tiles in memory order. Tile v belongs to the last
-// sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M) indices, so that no list
-// and no prefix sum is needed, at the price of at most one index without work per sequence. The warp searches 32
-// candidates at a time.
+// The work item of a linear index: heads innermost, then tiles in memory order.
 Emitter::WorkItem Emitter::findItem(Value index) {
-  Value heads = argument(params.scalar("heads")), batch = argument(params.scalar("batch"));
-  Value total = argument(params.scalar("total")), offsets = argument(params.scalar("offsets"));
+  Value heads = argument(params.scalar("heads")), tiles = argument(params.scalar("tiles"));
   Value tileIndex = LLVM::UDivOp::create(b, loc, index, heads);
   Value head = sub(index, mul(tileIndex, heads));
+  Type i32t = b.getI32Type(), i64 = b.getI64Type();
+  Value listed = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, i64, tiles),
+                                      constI64(b, loc, 0));
+  auto branch = scf::IfOp::create(b, loc, TypeRange{i32t, i32t}, listed, /*withElseRegion=*/true);
+  {
+    // An entry is row | rows << 32.
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&branch.getThenRegion().front());
+    Value entry = loadGlobal(b, loc, i64, globalElement(b, loc, tiles, i64, tileIndex), /*nc=*/true);
+    Value rows = LLVM::TruncOp::create(b, loc, i32t, LLVM::LShrOp::create(b, loc, entry, constI64(b, loc, 32)));
+    scf::YieldOp::create(b, loc, ValueRange{LLVM::TruncOp::create(b, loc, i32t, entry), rows});
+    b.setInsertionPointToStart(&branch.getElseRegion().front());
+    auto [row, left] = searchTile(tileIndex);
+    scf::YieldOp::create(b, loc, ValueRange{row, left});
+  }
+  // Clamped, so that neither offsets nor a list can reach memory outside the tensor.
+  Value row = branch.getResult(0), left = branch.getResult(1);
+  auto atMost = [&](Value v, Value limit) {
+    return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
+  };
+  Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.tileRows));
+  Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
+                                    cmp(ICmpPredicate::sge, row, i32(0)));
+  return {row, rows, head, valid};
+}
+
+// Tile v of the search belongs to the last sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M) indices, so that no list
+// and no prefix sum is needed, at the price of at most one index without work per sequence. The warp searches 32
+// candidates at a time.
+// Returns the tile's first row and the rows left in its sequence (at most 0 if the index has no work).
+std::pair<Value, Value> Emitter::searchTile(Value tileIndex) {
+  Value batch = argument(params.scalar("batch")), offsets = argument(params.scalar("offsets"));
   int64_t shift = llvm::Log2_64(uint64_t(schedule.tileRows));
 
   // The low word of an offset serves both sizes: offsets stay below 2^31.
@@ -220,15 +248,9 @@ Emitter::WorkItem Emitter::findItem(Value index) {
   Value sequence = shuffleIdx(b, loc, safe, owner);
   Value skipped = sub(tileIndex, rank(sequence, start));
   Value row = add(start, LLVM::ShlOp::create(b, loc, skipped, i32(shift)));
-  // Clamped, so that offsets outside the tensor cannot reach memory outside it.
-  Value end = codegen::select(b, loc, cmp(ICmpPredicate::slt, stop, total), stop, total);
-  Value left = sub(end, row);
-  Value rows = codegen::select(b, loc, cmp(ICmpPredicate::slt, left, i32(schedule.tileRows)), left,
-                               i32(schedule.tileRows));
-  Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, left, i32(0)),
-                                    LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sge, skipped, i32(0)),
-                                                        cmp(ICmpPredicate::sge, row, i32(0))));
-  return {row, rows, head, valid};
+  // Indices before the first sequence's have no work.
+  Value left = codegen::select(b, loc, cmp(ICmpPredicate::sge, skipped, i32(0)), sub(stop, row), i32(0));
+  return {row, left};
 }
 
 void Emitter::handOverRegisters(GroupOp op) {

@@ -80,6 +80,7 @@ private:
     Value row, rows, head, valid;
   };
   WorkItem findItem(Value index);
+  std::pair<Value, Value> searchTile(Value tileIndex);
   void emitFrame();
   mlir::LogicalResult emitGroups(const WorkItem &item);
   mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item);

@@ -70,8 +70,15 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   scalar("batch", Expr("batch"));
   scalar("total", Expr(rows));
   scalar("heads", Expr(heads));
-  scalar("items", (floorDiv(Expr(rows), Expr(schedule.tileRows)) + Expr("batch")) * Expr(heads) *
-                      minimum(Expr("batch"), Expr(1)));
+  // With a list, its tiles; else an upper bound (see Emitter::findItem), zero for an empty batch.
+  std::string list = tileList(schedule.tileRows);
+  Expr present(list + ".present");
+  Expr bound = (floorDiv(Expr(rows), Expr(schedule.tileRows)) + Expr("batch")) * minimum(Expr("batch"), Expr(1));
+  scalar("items", (present * Expr(list + ".shape.0") + (Expr(1) - present) * bound) * Expr(heads));
+  ParamSpec tiles;
+  tiles.kind = ParamSpec::Kind::Pointer;
+  tiles.tensor = list;
+  add("tiles", tiles);
 }
 
 void Parameters::add(std::string key, ParamSpec spec) {

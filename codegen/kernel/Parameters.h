@@ -19,7 +19,8 @@ struct ParamRef {
 /// The one list from which both the PTX entry's signature and the manifest are made, so that they cannot differ.
 ///   per tensor that TMA touches:  tensor map {D, T, H}
 ///   per output:                   pointer, row stride and head stride in elements (i64)
-///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, tiles (i32)
+///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, items (i32)
+///   the tile list (pointer, null if it is not passed)
 class Parameters {
 public:
   Parameters() = default;
@@ -30,6 +31,9 @@ public:
   const ParamRef &rowStride(llvm::StringRef tensor) const { return get("row_stride:" + tensor.str()); }
   const ParamRef &headStride(llvm::StringRef tensor) const { return get("head_stride:" + tensor.str()); }
   const ParamRef &scalar(llvm::StringRef name) const { return get(name.str()); }
+
+  /// Name of the optional tensor that lists the tiles of `rows` rows: "tiles_64". Kernels of equal tiles share it.
+  static std::string tileList(int64_t rows) { return "tiles_" + std::to_string(rows); }
 
   std::vector<KernelParam> types(OpBuilder &b) const;
   std::vector<ParamSpec> specs() const;
