@@ -1,14 +1,11 @@
-// codegen/kernel/Emitter.cpp - the kernel's frame: set-up, warp groups, work items, tear-down.
+// codegen/kernel/Emitter.cpp - the kernel's frame: set-up, warp groups and their walk over work items, tear-down.
 #include "codegen/kernel/Emitter.h"
 #include "codegen/common/Fence.h"
-#include "codegen/common/GlobalAccess.h"
 #include "codegen/common/Mbarrier.h"
 #include "codegen/common/Sreg.h"
 #include "codegen/common/Sync.h"
 #include "codegen/common/Tma.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace fovea;
@@ -157,102 +154,6 @@ LogicalResult Emitter::emitGroups(const WorkItem &item) {
   return result;
 }
 
-// The work item of a linear index: heads innermost, then tiles in memory order.
-Emitter::WorkItem Emitter::findItem(Value index) {
-  Value heads = argument(params.scalar("heads")), tiles = argument(params.scalar("tiles"));
-  Value tileIndex = LLVM::UDivOp::create(b, loc, index, heads);
-  Value head = sub(index, mul(tileIndex, heads));
-  Type i32t = b.getI32Type(), i64 = b.getI64Type();
-  Value listed = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, i64, tiles),
-                                      constI64(b, loc, 0));
-  auto branch = scf::IfOp::create(b, loc, TypeRange{i32t, i32t}, listed, /*withElseRegion=*/true);
-  {
-    // An entry is row | rows << 32.
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&branch.getThenRegion().front());
-    Value entry = loadGlobal(b, loc, i64, globalElement(b, loc, tiles, i64, tileIndex), /*nc=*/true);
-    Value rows = LLVM::TruncOp::create(b, loc, i32t, LLVM::LShrOp::create(b, loc, entry, constI64(b, loc, 32)));
-    scf::YieldOp::create(b, loc, ValueRange{LLVM::TruncOp::create(b, loc, i32t, entry), rows});
-    b.setInsertionPointToStart(&branch.getElseRegion().front());
-    auto [row, left] = searchTile(tileIndex);
-    scf::YieldOp::create(b, loc, ValueRange{row, left});
-  }
-  // Clamped, so that neither offsets nor a list can reach memory outside the tensor.
-  Value row = branch.getResult(0), left = branch.getResult(1);
-  auto atMost = [&](Value v, Value limit) {
-    return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
-  };
-  Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.tileRows));
-  Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
-                                    cmp(ICmpPredicate::sge, row, i32(0)));
-  return {row, rows, head, valid};
-}
-
-// Tile v of the search belongs to the last sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M) indices, so that no list
-// and no prefix sum is needed, at the price of at most one index without work per sequence. The warp searches 32
-// candidates at a time.
-// Returns the tile's first row and the rows left in its sequence (at most 0 if the index has no work).
-std::pair<Value, Value> Emitter::searchTile(Value tileIndex) {
-  Value batch = argument(params.scalar("batch")), offsets = argument(params.scalar("offsets"));
-  int64_t shift = llvm::Log2_64(uint64_t(schedule.tileRows));
-
-  // The low word of an offset serves both sizes: offsets stay below 2^31.
-  Value offsetShift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.scalar("offset_shift")));
-  auto offset = [&](Value i) -> Value {
-    Value wide = LLVM::ZExtOp::create(b, loc, b.getI64Type(), i);
-    Value bytes = LLVM::ShlOp::create(b, loc, wide, offsetShift);
-    return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, offsets, bytes), /*nc=*/true);
-  };
-  auto rank = [&](Value i, Value start) -> Value {
-    return add(LLVM::AShrOp::create(b, loc, start, i32(shift)), i);
-  };
-
-  // Each round is one load deep: a lane probes two candidates, which leaves a 64th of the range.
-  Type i32t = b.getI32Type();
-  auto below = [&](Value probe, Value hi) -> Value {
-    Value inside = cmp(ICmpPredicate::slt, probe, hi);
-    Value safe = codegen::select(b, loc, inside, probe, i32(0));
-    Value ranked = cmp(ICmpPredicate::sle, rank(safe, offset(safe)), tileIndex);
-    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), LLVM::AndOp::create(b, loc, inside, ranked),
-                                          NVVM::VoteSyncKind::ballot);
-    return LLVM::CtPopOp::create(b, loc, vote);
-  };
-  auto loop = scf::WhileOp::create(
-      b, loc, TypeRange{i32t, i32t}, ValueRange{i32(0), batch},
-      [&](OpBuilder &, Location, ValueRange args) {
-        scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::sgt, sub(args[1], args[0]), i32(32)), args);
-      },
-      [&](OpBuilder &, Location, ValueRange args) {
-        Value lo = args[0], hi = args[1];
-        Value step = LLVM::LShrOp::create(b, loc, add(sub(hi, lo), i32(63)), i32(6));
-        Value first = add(lo, mul(lane, step)), second = add(first, mul(step, i32(32)));
-        Value count = add(below(first, hi), below(second, hi));
-        Value some = cmp(ICmpPredicate::sgt, count, i32(0));
-        Value newLo = codegen::select(b, loc, some, add(lo, mul(sub(count, i32(1)), step)), lo);
-        Value end = add(newLo, step);
-        scf::YieldOp::create(
-            b, loc, ValueRange{newLo, codegen::select(b, loc, cmp(ICmpPredicate::slt, end, hi), end, hi)});
-      });
-  // The last round finds the sequence among 32 neighbours, whose lanes hold its bounds already.
-  Value candidate = add(loop.getResult(0), lane);
-  Value inside = cmp(ICmpPredicate::slt, candidate, loop.getResult(1));
-  Value safe = codegen::select(b, loc, inside, candidate, i32(0));
-  Value laneStart = offset(safe), laneStop = offset(addI32(b, loc, safe, 1));
-  Value ranked = LLVM::AndOp::create(b, loc, inside, cmp(ICmpPredicate::sle, rank(safe, laneStart), tileIndex));
-  Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), ranked, NVVM::VoteSyncKind::ballot);
-  Value count = LLVM::CtPopOp::create(b, loc, vote);
-  // No candidate at all (the first offset is beyond this tile): the rank of lane 0 then exceeds the index.
-  Value some = cmp(ICmpPredicate::sgt, count, i32(0));
-  Value owner = codegen::select(b, loc, some, sub(count, i32(1)), i32(0));
-  Value start = shuffleIdx(b, loc, laneStart, owner), stop = shuffleIdx(b, loc, laneStop, owner);
-  Value sequence = shuffleIdx(b, loc, safe, owner);
-  Value skipped = sub(tileIndex, rank(sequence, start));
-  Value row = add(start, LLVM::ShlOp::create(b, loc, skipped, i32(shift)));
-  // Indices before the first sequence's have no work.
-  Value left = codegen::select(b, loc, cmp(ICmpPredicate::sge, skipped, i32(0)), sub(stop, row), i32(0));
-  return {row, left};
-}
-
 void Emitter::handOverRegisters(GroupOp op) {
   int64_t entry = target.registersPerSm / (32 * schedule.warps() * schedule.ctasPerSm) / 8 * 8;
   int64_t wanted = op.getRegisters();
@@ -329,90 +230,4 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
   if (stores)
     asLeader([&] { bulkWaitGroupRead(b, loc, 0); });
   return result;
-}
-
-// --- programs -----------------------------------------------------------------------------------------------------
-
-LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
-  addresses.clear();
-  channelRegisters.clear();
-  tiles.clear();
-  scalars.clear();
-  scalars[block.getArgument(0)] = item.row;
-  scalars[block.getArgument(1)] = item.rows;
-  scalars[block.getArgument(2)] = item.head;
-
-  // Consecutive ops of the leader share one branch. A take is an address and belongs to everybody.
-  SmallVector<Operation *> pending;
-  LogicalResult result = success();
-  auto flush = [&] {
-    if (pending.empty())
-      return;
-    asLeader([&] {
-      for (Operation *op : pending)
-        if (failed(emitLeaderOp(*op)))
-          result = failure();
-    });
-    pending.clear();
-  };
-  for (Operation &op : block) {
-    if (auto take = dyn_cast<TakeOp>(op)) {
-      emitTake(take);
-    } else if (isa<PassOp>(op)) {
-      continue;
-    } else if (isLeaderOp(op)) {
-      pending.push_back(&op);
-    } else {
-      flush();
-      if (failed(emitOp(op)))
-        return failure();
-    }
-  }
-  flush();
-  return result;
-}
-
-bool Emitter::isLeaderOp(Operation &op) {
-  auto leads = [&](Unit unit) {
-    return unit == Unit::Tma || (unit == Unit::Tensor && lowering.leaderIssuesProducts());
-  };
-  return llvm::TypeSwitch<Operation *, bool>(&op)
-      .Case<LoadOp, CommitOp, StoreWaitOp>([](auto) { return true; })
-      .Case([&](MmaOp) { return lowering.leaderIssuesProducts(); })
-      .Case([&](ArriveOp arrive) { return arrive.getUnit() == Unit::Tma; })
-      .Case([&](WaitOp wait) { return leads(wait.getUnit()); })
-      .Case([&](FenceOp fence) { return leads(fence.getUnit()); })
-      .Default(false);
-}
-
-LogicalResult Emitter::emitLeaderOp(Operation &op) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case([&](LoadOp load) { return emitLoad(load), success(); })
-      .Case([&](StoreWaitOp wait) { return bulkWaitGroupRead(b, loc, uint32_t(wait.getPending())), success(); })
-      .Case([&](ArriveOp arrive) { return emitArrive(arrive), success(); })
-      .Case([&](WaitOp wait) { return emitWait(wait), success(); })
-      .Case([&](CommitOp commit) { return lowering.commit(*this, commit); })
-      .Case([&](MmaOp mma) { return lowering.mma(*this, mma); })
-      .Case([&](FenceOp fence) { return lowering.fence(*this, fence); })
-      .Default([](Operation *other) { return other->emitOpError("is not an operation of the leader thread"); });
-}
-
-LogicalResult Emitter::emitOp(Operation &op) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case([&](StoreOp store) { return emitStore(store), success(); })
-      .Case([&](StoreRowsOp store) { return emitStoreRows(store), success(); })
-      .Case([&](ClearTailOp clear) { return emitClearTail(clear), success(); })
-      .Case([&](ArriveOp arrive) { return emitArrive(arrive), success(); })
-      .Case([&](WaitOp wait) { return emitWait(wait), success(); })
-      .Case([&](SyncOp) { return emitSync(), success(); })
-      .Case([&](FenceOp fence) { return lowering.fence(*this, fence); })
-      .Case([&](MmaOp mma) { return lowering.mma(*this, mma); })
-      .Case([&](ReadOp read) { return lowering.read(*this, read); })
-      .Case([&](WriteOp write) { return lowering.write(*this, write); })
-      .Case([&](CopyOp copy) { return lowering.copy(*this, copy); })
-      .Case([&](ProductWaitOp wait) { return lowering.productWait(*this, wait); })
-      .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })
-      .Case([&](RowReduceOp reduce) { return emitRowReduce(reduce), success(); })
-      .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
-      .Default([&](Operation *other) { return emitMath(*other); });
 }

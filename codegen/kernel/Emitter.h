@@ -79,12 +79,15 @@ private:
   struct WorkItem {
     Value row, rows, head, valid;
   };
+  // codegen/kernel/WorkItems.cpp
   WorkItem findItem(Value index);
   std::pair<Value, Value> searchTile(Value tileIndex);
+  // codegen/kernel/Emitter.cpp
   void emitFrame();
   mlir::LogicalResult emitGroups(const WorkItem &item);
   mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item);
   void handOverRegisters(tile::GroupOp op);
+  // codegen/kernel/Program.cpp
   mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);
   mlir::LogicalResult emitOp(mlir::Operation &op);
   bool isLeaderOp(mlir::Operation &op);

@@ -1,0 +1,93 @@
+// codegen/kernel/Program.cpp - a group's program: which op is the leader's, and which function emits it.
+#include "codegen/common/Tma.h"
+#include "codegen/kernel/Emitter.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+
+LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
+  addresses.clear();
+  channelRegisters.clear();
+  tiles.clear();
+  scalars.clear();
+  scalars[block.getArgument(0)] = item.row;
+  scalars[block.getArgument(1)] = item.rows;
+  scalars[block.getArgument(2)] = item.head;
+
+  // Consecutive ops of the leader share one branch. A take is an address and belongs to everybody.
+  SmallVector<Operation *> pending;
+  LogicalResult result = success();
+  auto flush = [&] {
+    if (pending.empty())
+      return;
+    asLeader([&] {
+      for (Operation *op : pending)
+        if (failed(emitLeaderOp(*op)))
+          result = failure();
+    });
+    pending.clear();
+  };
+  for (Operation &op : block) {
+    if (auto take = dyn_cast<TakeOp>(op)) {
+      emitTake(take);
+    } else if (isa<PassOp>(op)) {
+      continue;
+    } else if (isLeaderOp(op)) {
+      pending.push_back(&op);
+    } else {
+      flush();
+      if (failed(emitOp(op)))
+        return failure();
+    }
+  }
+  flush();
+  return result;
+}
+
+bool Emitter::isLeaderOp(Operation &op) {
+  auto leads = [&](Unit unit) {
+    return unit == Unit::Tma || (unit == Unit::Tensor && lowering.leaderIssuesProducts());
+  };
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case<LoadOp, CommitOp, StoreWaitOp>([](auto) { return true; })
+      .Case([&](MmaOp) { return lowering.leaderIssuesProducts(); })
+      .Case([&](ArriveOp arrive) { return arrive.getUnit() == Unit::Tma; })
+      .Case([&](WaitOp wait) { return leads(wait.getUnit()); })
+      .Case([&](FenceOp fence) { return leads(fence.getUnit()); })
+      .Default(false);
+}
+
+LogicalResult Emitter::emitLeaderOp(Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](LoadOp load) { return emitLoad(load), success(); })
+      .Case([&](StoreWaitOp wait) { return bulkWaitGroupRead(b, loc, uint32_t(wait.getPending())), success(); })
+      .Case([&](ArriveOp arrive) { return emitArrive(arrive), success(); })
+      .Case([&](WaitOp wait) { return emitWait(wait), success(); })
+      .Case([&](CommitOp commit) { return lowering.commit(*this, commit); })
+      .Case([&](MmaOp mma) { return lowering.mma(*this, mma); })
+      .Case([&](FenceOp fence) { return lowering.fence(*this, fence); })
+      .Default([](Operation *other) { return other->emitOpError("is not an operation of the leader thread"); });
+}
+
+LogicalResult Emitter::emitOp(Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](StoreOp store) { return emitStore(store), success(); })
+      .Case([&](StoreRowsOp store) { return emitStoreRows(store), success(); })
+      .Case([&](ClearTailOp clear) { return emitClearTail(clear), success(); })
+      .Case([&](ArriveOp arrive) { return emitArrive(arrive), success(); })
+      .Case([&](WaitOp wait) { return emitWait(wait), success(); })
+      .Case([&](SyncOp) { return emitSync(), success(); })
+      .Case([&](FenceOp fence) { return lowering.fence(*this, fence); })
+      .Case([&](MmaOp mma) { return lowering.mma(*this, mma); })
+      .Case([&](ReadOp read) { return lowering.read(*this, read); })
+      .Case([&](WriteOp write) { return lowering.write(*this, write); })
+      .Case([&](CopyOp copy) { return lowering.copy(*this, copy); })
+      .Case([&](ProductWaitOp wait) { return lowering.productWait(*this, wait); })
+      .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })
+      .Case([&](RowReduceOp reduce) { return emitRowReduce(reduce), success(); })
+      .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
+      .Default([&](Operation *other) { return emitMath(*other); });
+}
