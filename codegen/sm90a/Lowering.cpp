@@ -21,7 +21,7 @@ public:
 
   LogicalResult mma(Emitter &e, MmaOp op) override {
     int64_t block = op.getDiagonal().value_or(cast<SlotType>(op.getD().getType()).getRows());
-    return block < 64 ? warpProduct(e, op, block) : warpgroupProduct(e, op, block);
+    return block < 64 ? warpProduct(e, op, block) : warpgroupProduct(e, op);
   }
 
   LogicalResult read(Emitter &e, ReadOp op) override {
@@ -66,18 +66,22 @@ public:
   }
 
 private:
-  // 64 rows a warpgroup against the whole tile, which is one block.
-  LogicalResult warpgroupProduct(Emitter &e, MmaOp op, int64_t block) {
+  // 64 rows a warpgroup: against the whole tile, or, when the tile holds blocks of 64, against its own block.
+  LogicalResult warpgroupProduct(Emitter &e, MmaOp op) {
     auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
     int64_t rows = cast<SlotType>(op.getD().getType()).getRows();
-    if (op.getDiagonal() && rows > block)
-      return op.emitOpError("has several blocks of ") << block << " rows in a tile, which this target does not need";
     const bool transposed = op.getATransposed();
     Value warpgroup = rows > 64 ? LLVM::LShrOp::create(e.b, e.loc, e.group.warp, e.i32(2)) : Value();
 
     layout::SmemTile bTile = e.smemTile(bType);
-    Value bBase = e.address(op.getB());
-    layout::MatrixOperand bOperand = describeOperand(bTile, op.getBTransposed() ? Major::K : Major::MN);
+    // With blocks, every operand is the 64 tile rows of the warpgroup's block, whichever side of the sum they are on.
+    const bool blocks = op.getDiagonal() && warpgroup;
+    layout::SubTile ownRows{0, 0, blocks ? 64u : 0u, 0};
+    auto ownBase = [&](Value slot, layout::SmemTile &tile) -> Value {
+      return e.add(e.address(slot), e.mul(warpgroup, e.i32(64 * tile.rowBytes())));
+    };
+    Value bBase = blocks ? ownBase(op.getB(), bTile) : e.address(op.getB());
+    layout::MatrixOperand bOperand = describeOperand(bTile, op.getBTransposed() ? Major::K : Major::MN, ownRows);
     Value bDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, bOperand, bBase);
     WgmmaOptions options;
     options.type = e.half(bType.getElementType());
@@ -87,11 +91,14 @@ private:
       d = wgmmaRS(e.b, e.loc, e.slotRegisters(op.getA()), bDesc, bOperand, {}, options);
     } else {
       layout::SmemTile aTile = e.smemTile(aType);
-      layout::MatrixOperand aOperand = transposed ? describeOperand(aTile, Major::MN, {0, 0, 0, 64})
+      // The warpgroup's 64 rows of op(A): tile rows, or 64 columns (one panel) when transposed.
+      layout::MatrixOperand aOperand = transposed ? describeOperand(aTile, Major::MN, {0, 0, ownRows.rows, 64})
                                                   : describeOperand(aTile, Major::K, {0, 0, 64, 0});
       Value aBase = e.address(op.getA());
-      if (warpgroup) // its 64 rows of op(A): tile rows, or a panel of 64 columns when transposed
-        aBase = e.add(aBase, e.mul(warpgroup, e.i32(transposed ? aTile.panelBytes() : 64 * aTile.rowBytes())));
+      if (blocks || (warpgroup && !transposed))
+        aBase = ownBase(op.getA(), aTile);
+      else if (warpgroup)
+        aBase = e.add(aBase, e.mul(warpgroup, e.i32(aTile.panelBytes())));
       d = wgmmaSS(e.b, e.loc, smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, aOperand, aBase), aOperand, bDesc,
                   bOperand, {}, options);
     }

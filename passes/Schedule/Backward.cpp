@@ -59,8 +59,8 @@ llvm::Expected<std::vector<Candidate>> fovea::enumerateBackward(const Problem &p
   std::vector<Candidate> all;
   for (int64_t rows : {int64_t(64), int64_t(128)})
     if (rows >= problem.block && !(overrides.tileRows && *overrides.tileRows != rows))
-      // wgmma and mma have no use for two blocks in a tile.
-      if (target.tcgen05 || rows == std::max<int64_t>(problem.block, 64))
+      // wgmma and mma gain nothing from several blocks in a tile, unless the spec asks for them.
+      if (target.tcgen05 || overrides.tileRows || rows == std::max<int64_t>(problem.block, 64))
         all.push_back(fusedBackward(problem, target, overrides, rows));
   return rank(std::move(all), problem, target, buildBackward, "backward, ");
 }
