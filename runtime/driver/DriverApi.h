@@ -48,6 +48,7 @@ namespace fovea {
   X(cuMemcpyDtoH_v2, 3020)                                                                                   \
   X(cuMemcpyHtoDAsync_v2, 3020)                                                                              \
   X(cuMemcpyDtoHAsync_v2, 3020)                                                                              \
+  X(cuMemcpyDtoDAsync_v2, 3020)                                                                              \
   X(cuMemsetD8_v2, 3020)                                                                                     \
   X(cuMemsetD8Async, 3020)                                                                                   \
   X(cuPointerGetAttribute, 4000)                                                                             \
