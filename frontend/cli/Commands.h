@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontend/cli/Inputs.h"
+#include "runtime/core/Workload.h"
 
 #include <map>
 #include <string>
@@ -20,6 +21,15 @@ struct CheckArguments {
   bool backward = false, json = false;
 };
 int checkCommand(const CheckArguments &arguments);
+
+/// Times on a device; with the emulator they are the emulator's own.
+struct BenchArguments {
+  std::string spec, target, device = "cuda:0";
+  WorkloadSize size;
+  int warmup = 10, repeats = 50;
+  bool backward = false, json = false;
+};
+int benchCommand(const BenchArguments &arguments);
 
 struct RunArguments {
   std::string spec, target, device = "emulator", output;

@@ -12,6 +12,7 @@ namespace cl = llvm::cl;
 
 static cl::SubCommand compileSub("compile", "compile a spec to PTX, manifest and header");
 static cl::SubCommand checkSub("check", "compile, run on random data, compare every output with the f64 meaning");
+static cl::SubCommand benchSub("bench", "compile and time on random data, beside ceilings measured in the same run");
 static cl::SubCommand runSub("run", "run a spec's kernel on .npy files: --q q.npy --k k.npy ... -o DIR");
 static cl::SubCommand evalSub("eval", "the f64 meaning of a spec, on random data or .npy files");
 static cl::SubCommand explainSub("explain", "what the kernel is made of, and why this schedule");
@@ -21,39 +22,43 @@ static cl::SubCommand devicesSub("devices", "list the devices that kernels can r
 static cl::OptionCategory category("options");
 
 static cl::opt<std::string> spec(cl::Positional, cl::desc("SPEC"), cl::Required, cl::cat(category), cl::sub(compileSub),
-                                 cl::sub(checkSub), cl::sub(runSub), cl::sub(evalSub), cl::sub(explainSub),
+                                 cl::sub(checkSub), cl::sub(benchSub), cl::sub(runSub), cl::sub(evalSub), cl::sub(explainSub),
                                  cl::sub(fmtSub));
 static cl::opt<std::string> target("target", cl::desc("sm_100a or sm_90a (compile, explain: sm_100a; check, run: the "
                                                       "device's)"),
-                                   cl::cat(category), cl::sub(compileSub), cl::sub(checkSub), cl::sub(runSub),
+                                   cl::cat(category), cl::sub(compileSub), cl::sub(checkSub), cl::sub(benchSub), cl::sub(runSub),
                                    cl::sub(explainSub));
 static cl::opt<std::string> emit("emit", cl::cat(category), cl::sub(compileSub),
                                  cl::desc("ast, attn, grad, schedule, tile, alloc, sync, nvvm, ptx, manifest, header; "
                                           "default: PTX, manifest and header, as files"));
 static cl::opt<std::string> output("o", cl::cat(category), cl::value_desc("PATH"), cl::sub(compileSub), cl::sub(runSub),
                                    cl::sub(evalSub), cl::desc("a file with --emit, else a folder"));
-static cl::opt<std::string> device("device", cl::init("emulator"), cl::cat(category), cl::sub(checkSub),
-                                   cl::sub(runSub), cl::desc("emulator, emulator:TARGET or cuda:N"));
-static cl::opt<int64_t> batch("batch", cl::init(8), cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+static cl::opt<std::string> device("device", cl::init("emulator"), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub),
+                                   cl::sub(runSub), cl::desc("emulator, emulator:TARGET or cuda:N (check, run: the emulator; bench: cuda:0)"));
+static cl::opt<int64_t> batch("batch", cl::init(8), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                               cl::desc("sequences (8)"));
-static cl::opt<std::string> lengths("lengths", cl::cat(category), cl::value_desc("A:B"), cl::sub(checkSub),
+static cl::opt<std::string> lengths("lengths", cl::cat(category), cl::value_desc("A:B"), cl::sub(checkSub), cl::sub(benchSub),
                                     cl::sub(evalSub), cl::desc("rows of a sequence, drawn from A to B (1:256)"));
-static cl::opt<int64_t> seq("seq", cl::init(-1), cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+static cl::opt<int64_t> seq("seq", cl::init(-1), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                             cl::desc("rows of every sequence, instead of --lengths"));
-static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                               cl::desc("of the random data (0)"));
-static cl::opt<bool> wide("i64-offsets", cl::cat(category), cl::sub(checkSub), cl::sub(evalSub),
+static cl::opt<bool> wide("i64-offsets", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                           cl::desc("int64 offsets instead of int32"));
 static cl::opt<std::string> async("async", cl::cat(category), cl::sub(checkSub),
                                   cl::desc("when the emulator completes asynchronous work: lazy, eager, random"));
-static cl::opt<bool> backward("backward", cl::cat(category), cl::sub(checkSub), cl::sub(runSub), cl::sub(evalSub),
+static cl::opt<bool> backward("backward", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(runSub), cl::sub(evalSub),
                               cl::desc("the gradients"));
+static cl::opt<int> warmup("warmup", cl::init(10), cl::cat(category), cl::sub(benchSub),
+                           cl::desc("launches before the timed ones (10)"));
+static cl::opt<int> repeats("repeats", cl::init(50), cl::cat(category), cl::sub(benchSub),
+                            cl::desc("timed launches (50)"));
 static cl::opt<bool> random_("random", cl::cat(category), cl::sub(evalSub), cl::desc("draw the inputs"));
-static cl::opt<bool> json("json", cl::cat(category), cl::sub(checkSub), cl::sub(evalSub), cl::sub(explainSub),
+static cl::opt<bool> json("json", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub), cl::sub(explainSub),
                           cl::sub(devicesSub), cl::desc("print tables as JSON"));
 
 static const std::pair<const char *, cl::SubCommand *> kCommands[] = {
-    {"compile", &compileSub}, {"check", &checkSub}, {"run", &runSub},        {"eval", &evalSub},
+    {"compile", &compileSub}, {"check", &checkSub}, {"bench", &benchSub}, {"run", &runSub},        {"eval", &evalSub},
     {"explain", &explainSub}, {"fmt", &fmtSub},     {"devices", &devicesSub}};
 
 static int usage(const std::string &text) {
@@ -108,7 +113,7 @@ int main(int argc, char **argv) {
   for (auto [name, sub] : kCommands)
     known |= command == name;
   if (!known)
-    return usage("unknown command '" + command.str() + "'; expected compile, check, run, eval, explain, fmt or devices");
+    return usage("unknown command '" + command.str() + "'; expected compile, check, bench, run, eval, explain, fmt or devices");
   std::map<std::string, std::string> files;
   if (command == "run" || command == "eval")
     files = takeFiles(arguments);
@@ -133,6 +138,13 @@ int main(int argc, char **argv) {
     return compileCommand({spec, chip, emit, output});
   if (checkSub)
     return checkCommand({spec, target, device, async, *size, backward, json});
+  if (benchSub) {
+    if (warmup < 0 || repeats < 1)
+      return usage("bench needs --warmup of at least 0 and --repeats of at least 1");
+    WorkloadSize workload{size->batch, size->shortest, size->longest, size->seed, size->wideOffsets};
+    std::string where = device.getNumOccurrences() ? device.getValue() : "cuda:0";
+    return benchCommand({spec, target, where, workload, warmup, repeats, backward, json});
+  }
   if (runSub)
     return output.empty() ? usage("run needs -o DIR for its outputs")
                           : runCommand({spec, target, device, output, files, backward});
@@ -145,5 +157,5 @@ int main(int argc, char **argv) {
     return fmtCommand(spec);
   if (devicesSub)
     return devicesCommand(json);
-  return usage("expected a command: compile, check, run, eval, explain, fmt or devices");
+  return usage("expected a command: compile, check, bench, run, eval, explain, fmt or devices");
 }
