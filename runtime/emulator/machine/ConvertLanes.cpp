@@ -160,9 +160,9 @@ Step general(Warp &w, const Inst &i) {
         r = storeFloat(f, v);
       } else {
         v = roundInteger(v, f.round);
-        // Out of range saturates, NaN gives 0 (32-bit and narrower: PTX ISA, cvt) .
+        // Out of range saturates. NaN gives 0, or the highest bit where a 64-bit type is involved (PTX ISA, cvt).
         if (v != v)
-          r = f.to == Type::S64 || f.to == Type::U64 ? uint64_t(1) << 63 : 0;
+          r = f.from == Type::F64 || ptx::bytesOf(f.to) == 8 ? uint64_t(1) << (8 * ptx::bytesOf(f.to) - 1) : 0;
         else if (v <= lim.low)
           r = uint64_t(lim.min);
         else if (v >= lim.high)

@@ -44,7 +44,6 @@ template <class F> struct Xorsign {
     return m != m ? m : negative(a) != negative(b) ? -m : m;
   }
 };
-struct Copysign { template <class T> static T f(T a, T b) { return std::copysign(b, a); } };
 
 template <class T, class F, unsigned Flags> Step binary(Warp &w, const Inst &i) {
   const T *a = w.reg<T>(i.r[1]), *b = w.reg<T>(i.r[2]);
@@ -114,12 +113,21 @@ template <bool Bf, class F, unsigned Flags> uint16_t small2(uint16_t a, uint16_t
     v = S::flush16(v);
   return S::store(v);
 }
+/// a + b in f64, a lost part kept as a set last bit (round to odd), so that a second rounding to 16 bits is the only one.
+inline double sumToOdd(double a, double b) {
+  double s = a + b, part = s - a, lost = (a - (s - part)) + (b - part);
+  uint64_t bits;
+  std::memcpy(&bits, &s, 8);
+  if (std::isfinite(s) && lost != 0 && !(bits & 1))
+    s = std::nextafter(s, lost > 0 ? INFINITY : -INFINITY);
+  return s;
+}
 template <bool Bf, unsigned Flags, bool Relu> uint16_t smallFma(uint16_t a, uint16_t b, uint16_t c) {
   using S = Small<Bf>;
   float x = S::load(a), y = S::load(b), z = S::load(c);
   if (Flags & Ftz)
     x = S::flush16(x), y = S::flush16(y), z = S::flush16(z);
-  double v = double(x) * double(y) + double(z);
+  double v = sumToOdd(double(x) * double(y), double(z));  // the product is exact
   if (Relu && v < 0)
     v = 0;
   if (Flags & Sat)
@@ -193,6 +201,13 @@ template <class F> Handler binaryAll(Type t, unsigned flags) {
   case 2: return t == Type::F32 ? floatBinary<F, 2>(t) : nullptr;
   default: return t == Type::F32 ? floatBinary<F, 3>(t) : nullptr;
   }
+}
+
+// The sign of a, all other bits of b: NaN payloads are kept.
+template <class T, T SignBit> Step copySign(Warp &w, const Inst &i) {
+  const T *a = w.reg<T>(i.r[1]), *b = w.reg<T>(i.r[2]);
+  forLanes(w, w.reg<T>(i.r[0]), [=](int l) { return T((a[l] & SignBit) | (b[l] & T(~SignBit))); });
+  return Step::Next;
 }
 
 // One operand. Bit operations keep NaN payloads.
@@ -331,7 +346,7 @@ Handler floatHandler(FloatOp op, Type t, unsigned flags) {
   case FloatOp::Tanh:
     return f ? unaryApprox<tanhLane, false> : t == Type::F16 ? unary16<tanhApproxF16> : t == Type::F16x2 ? unary16x2<tanhApproxF16>
            : t == Type::BF16 ? unary16<tanhApproxBf16> : t == Type::BF16x2 ? unary16x2<tanhApproxBf16> : nullptr;
-  case FloatOp::Copysign: return f ? binary<float, Copysign, 0> : d ? binary<double, Copysign, 0> : nullptr;
+  case FloatOp::Copysign: return f ? copySign<uint32_t, 0x80000000u> : d ? copySign<uint64_t, uint64_t(1) << 63> : nullptr;
   }
   return nullptr;
 }

@@ -258,12 +258,15 @@ void sad(Decoder &d) {
   emitInt(d, IntOp::Sad, t, {r, a, b, c});
 }
 
-void dp4a(Decoder &d) {
+void dp4a(Decoder &d) {  // and dp2a, whose B gives its low or its high two bytes
+  int half = d.in->opcode == "dp2a" ? d.mods.oneOf({".lo", ".hi"}) : -1;
+  if (half < 0 && d.in->opcode == "dp2a")
+    d.fail("dp2a needs .lo or .hi");
   Type a = d.needType("an A"), b = d.needType("a B");
   Type t = a == b ? a : a == Type::U32 ? Type::U16 : Type::S16;
   d.count(4, 4);
   uint32_t x = d.src(d.op(1), a), y = d.src(d.op(2), b), z = d.src(d.op(3), Type::S32), r = d.dst(d.op(0), 4);
-  emitInt(d, IntOp::Dp4a, t, {r, x, y, z});
+  emitInt(d, half < 0 ? IntOp::Dp4a : half == 0 ? IntOp::Dp2aLo : IntOp::Dp2aHi, t, {r, x, y, z});
 }
 
 void masks(Decoder &d) {  // bmsk szext
@@ -293,7 +296,7 @@ void addInteger(OpcodeTable &t) {
   t.add({"prmt"}, permute);
   t.add({"lop3"}, lop3);
   t.add({"sad"}, sad);
-  t.add({"dp4a"}, dp4a);
+  t.add({"dp4a", "dp2a"}, dp4a);
   t.add({"bmsk", "szext"}, masks);
 }
 

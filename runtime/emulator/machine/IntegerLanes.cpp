@@ -219,6 +219,23 @@ template <bool ASigned, bool BSigned> Step dp4a(Warp &w, const Inst &i) {
   });
   return Step::Next;
 }
+template <bool ASigned, bool BSigned, bool High> Step dp2a(Warp &w, const Inst &i) {
+  const uint32_t *a = w.reg<uint32_t>(i.r[1]), *b = w.reg<uint32_t>(i.r[2]), *c = w.reg<uint32_t>(i.r[3]);
+  forLanes(w, w.reg<uint32_t>(i.r[0]), [=](int l) {
+    uint32_t s = c[l], bytes = High ? b[l] >> 16 : b[l];
+    for (int k = 0; k < 2; ++k) {
+      int32_t x = ASigned ? int16_t(a[l] >> 16 * k) : uint16_t(a[l] >> 16 * k);
+      int32_t y = BSigned ? int8_t(bytes >> 8 * k) : uint8_t(bytes >> 8 * k);
+      s += uint32_t(x * y);
+    }
+    return s;
+  });
+  return Step::Next;
+}
+template <bool High> Handler dp2as(Type t) {
+  return t == Type::U32 ? dp2a<false, false, High> : t == Type::S32 ? dp2a<true, true, High>
+         : t == Type::U16 ? dp2a<false, true, High> : t == Type::S16 ? dp2a<true, false, High> : nullptr;
+}
 template <class F, class H> Step pairs(Warp &w, const Inst &i) {
   const uint32_t *a = w.reg<uint32_t>(i.r[1]), *b = w.reg<uint32_t>(i.r[2]);
   forLanes(w, w.reg<uint32_t>(i.r[0]), [=](int l) {
@@ -356,10 +373,12 @@ Handler integerHandler(IntOp op, Type t) {
   case IntOp::ShfLClamp: return b32 ? shf<true, true> : nullptr;
   case IntOp::ShfRWrap: return b32 ? shf<false, false> : nullptr;
   case IntOp::ShfRClamp: return b32 ? shf<false, true> : nullptr;
-  // dp4a: the type is A's; U16/S16 here mean that B is signed/unsigned the other way round (see Integer.cpp).
+  // dp4a, dp2a: the type is A's; U16/S16 here mean that B is signed/unsigned the other way round (see Integer.cpp).
   case IntOp::Dp4a:
     return t == Type::U32 ? dp4a<false, false> : t == Type::S32 ? dp4a<true, true> : t == Type::U16 ? dp4a<false, true>
            : t == Type::S16 ? dp4a<true, false> : nullptr;
+  case IntOp::Dp2aLo: return dp2as<false>(t);
+  case IntOp::Dp2aHi: return dp2as<true>(t);
   case IntOp::AddPair: return pairs<Add, uint16_t>;
   case IntOp::MinPair: return t == Type::U16x2 ? pairs<Min, uint16_t> : pairs<Min, int16_t>;
   case IntOp::MaxPair: return t == Type::U16x2 ? pairs<Max, uint16_t> : pairs<Max, int16_t>;
