@@ -1,6 +1,5 @@
 // codegen/abi/Header.cpp - the typed C++ header of a compiled spec.
 #include "codegen/abi/Header.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -72,10 +71,7 @@ std::string fovea::codegen::typedHeader(const Manifest &manifest, const std::str
     llvm::StringSet<> used = usedTensors(manifest, kernel.name);
     os << "\nstruct " << type << " {\n";
     std::string pushes;
-    // What may be left out comes last.
-    std::vector<TensorSpec> tensors = manifest.tensors;
-    llvm::stable_sort(tensors, [](const TensorSpec &x, const TensorSpec &y) { return x.optional < y.optional; });
-    for (const TensorSpec &tensor : tensors) {
+    for (const TensorSpec &tensor : manifest.tensors) {
       if (!used.contains(tensor.name))
         continue;
       bool offsets = tensor.role == TensorSpec::Role::Offsets;
