@@ -16,6 +16,8 @@ config.test_exec_root = os.path.join(config.fovea_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join([config.llvm_tools_dir, config.environment["PATH"]])
 config.substitutions.append(("%examples", os.path.join(config.fovea_source_dir, "examples")))
 config.substitutions.append(("%python", sys.executable))
+config.substitutions.append(("%launch_ads_block", os.path.join(config.fovea_build_dir, "bin", "launch_ads_block") + " " +
+                             os.path.join(config.fovea_build_dir, "examples")))
 # The longest name first: lit replaces text, so `%fovea` would eat the head of `%fovea-opt`.
 for tool in ["fovea-front", "fovea-opt", "fovea"]:
     path = os.path.join(config.fovea_build_dir, "bin", tool)

@@ -1,5 +1,6 @@
 // codegen/abi/Header.cpp - the typed C++ header of a compiled spec.
 #include "codegen/abi/Header.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -71,7 +72,10 @@ std::string fovea::codegen::typedHeader(const Manifest &manifest, const std::str
     llvm::StringSet<> used = usedTensors(manifest, kernel.name);
     os << "\nstruct " << type << " {\n";
     std::string pushes;
-    for (const TensorSpec &tensor : manifest.tensors) {
+    // What may be left out comes last.
+    std::vector<TensorSpec> tensors = manifest.tensors;
+    llvm::stable_sort(tensors, [](const TensorSpec &x, const TensorSpec &y) { return x.optional < y.optional; });
+    for (const TensorSpec &tensor : tensors) {
       if (!used.contains(tensor.name))
         continue;
       bool offsets = tensor.role == TensorSpec::Role::Offsets;
