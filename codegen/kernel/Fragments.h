@@ -9,8 +9,8 @@ namespace fovea::codegen {
 SmallVector<Value> packPairs(Emitter &e, Half type, ValueRange registers);
 
 /// Stores fragment registers (f32, columns col0 … col0 + 2 * size) of the group's rows to the tile at `base`:
-/// stmatrix of 16 x 16 blocks, 16 rows a warp. With `block`, columns count from the warp's own block of keys, which must not
-/// cross a panel. The writer owes a proxy fence before TMA or the tensor core reads.
+/// stmatrix of 16 x 16 blocks, 16 rows a warp. With `block`, columns count from the warp's own block of keys, which must
+/// not cross a panel. The writer owes a proxy fence before TMA or the tensor core reads.
 void storeFragment(Emitter &e, tile::SlotType type, Value base, ValueRange registers, uint32_t col0 = 0,
                    int64_t block = 0);
 

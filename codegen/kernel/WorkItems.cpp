@@ -41,9 +41,8 @@ Emitter::WorkItem Emitter::findItem(Value index) {
   return {row, rows, head, valid};
 }
 
-// Tile v of the search belongs to the last sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M) indices, so that no list
-// and no prefix sum is needed, at the price of at most one index without work per sequence. The warp searches 32
-// candidates at a time.
+// Index v belongs to the last sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M)
+// indices, so that no list and no prefix sum is needed, at the price of at most one index without work per sequence.
 // Returns the tile's first row and the rows left in its sequence (at most 0 if the index has no work).
 std::pair<Value, Value> Emitter::searchTile(Value tileIndex) {
   Value batch = argument(params.scalar("batch")), offsets = argument(params.scalar("offsets"));

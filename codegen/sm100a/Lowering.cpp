@@ -163,7 +163,8 @@ private:
     bool rows = e.holdsRows();
     Value at = warpAddress(e, type, address, col);
     SmallVector<Value> loaded =
-        rows ? tmemLoad(e.b, e.loc, TmemShape::S32x32b, count, at) : tmemLoad(e.b, e.loc, TmemShape::S16x256b, count / 8, at);
+        rows ? tmemLoad(e.b, e.loc, TmemShape::S32x32b, count, at)
+             : tmemLoad(e.b, e.loc, TmemShape::S16x256b, count / 8, at);
     SmallVector<Value> values;
     for (Value v : tmemWaitLoad(e.b, e.loc, loaded))
       values.push_back(floatOf(e.b, e.loc, v));

@@ -23,7 +23,8 @@ KernelOp fovea::buildBackward(ModuleOp module, const Problem &p, const Schedule 
     std::string tensor;
     int64_t cols;
   };
-  const Operand inputs[] = {{"Q", p.q, p.headDim}, {"K", p.k, p.headDim}, {"V", p.v, p.valueDim}, {"DO", "dout", p.valueDim}};
+  const Operand inputs[] = {
+      {"Q", p.q, p.headDim}, {"K", p.k, p.headDim}, {"V", p.v, p.valueDim}, {"DO", "dout", p.valueDim}};
   for (const Operand &i : inputs)
     n.tensor(i.tensor, "input", p.element, p.heads, i.cols);
   for (const Operand &i : {inputs[0], inputs[1], inputs[2]})

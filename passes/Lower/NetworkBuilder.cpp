@@ -29,7 +29,8 @@ void NetworkBuilder::channel(StringRef name, int64_t rows, int64_t cols, Type el
   // Registers hold one slot: a ring of them would be a choice of registers at run time.
   int64_t depth = space == Space::Registers ? 1 : schedule.depth(name.str());
   ChannelOp::create(b, loc, name, SlotType::get(b.getContext(), {rows, cols}, element, space), depth,
-                      b.getStrArrayAttr(SmallVector<StringRef>(stations.begin(), stations.end())), alias, IntegerAttr(), IntegerAttr());
+                      b.getStrArrayAttr(SmallVector<StringRef>(stations.begin(), stations.end())), alias,
+                      IntegerAttr(), IntegerAttr());
 }
 
 void NetworkBuilder::role(StringRef name, llvm::function_ref<void(Item)> body) {

@@ -18,7 +18,8 @@ static Candidate fusedBackward(const Problem &p, const Target &target, const Sch
   s.tileRows = rows, s.block = p.block, s.persistent = false;
   int64_t warps = rows / 16;
   s.groups = {{"all", 0, warps, 0,
-               {"load", "clear_qk", "qk", "clear_dp", "dp", "softmax", "product_dv", "epilogue_dv", "store_dv", "product_dq", "epilogue_dq", "store_dq",
+               {"load", "clear_qk", "qk", "clear_dp", "dp", "softmax",
+                "product_dv", "epilogue_dv", "store_dv", "product_dq", "epilogue_dq", "store_dq",
                 "product_dk", "epilogue_dk", "store_dk"}}};
   s.aliases = {{"OutDV", "DO"}, {"OutDQ", "K"}, {"OutDK", "Q"}};
   int64_t pair = tileBytes(rows, target.tcgen05 ? rows : p.block), v = tileBytes(rows, p.valueDim);

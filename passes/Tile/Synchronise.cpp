@@ -187,7 +187,9 @@ private:
   }
 
   StringRef declare(ChannelOp channel, size_t index, bool wrap, int64_t count) {
-    std::string name = channel.getSymName().str() + (wrap ? "_empty" : index == 0 ? "_full" : "_full" + std::to_string(index));
+    std::string name = channel.getSymName().str() + (wrap ? "_empty" : "_full");
+    if (!wrap && index)
+      name += std::to_string(index);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(*kernel.getBody().getOps<GroupOp>().begin());
     auto op = BarrierOp::create(b, channel.getLoc(), name, count, channel.getDepth(), IntegerAttr());
