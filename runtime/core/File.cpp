@@ -1,4 +1,4 @@
-// runtime/core/File.cpp - reading, and writing by rename.
+// runtime/core/File.cpp - reading, and writing by rename, or into a device.
 #include "runtime/core/File.h"
 
 #include <cerrno>
@@ -11,6 +11,29 @@ namespace fovea {
 
 namespace {
 Error systemError(const std::string &what) { return Error{what + ": " + std::strerror(errno)}; }
+
+bool writeAll(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR)
+      return false;
+    bytes.remove_prefix(count < 0 ? 0 : size_t(count));
+  }
+  return true;
+}
+
+// A rename would put a file in the place of the device or the pipe: as root, in the place of /dev/null.
+Expected<void> writeInPlace(const std::string &path, std::string_view bytes) {
+  int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0)
+    return systemError("cannot write " + path);
+  Expected<void> result;
+  if (!writeAll(file, bytes))
+    result = systemError("cannot write " + path);
+  if (close(file) != 0 && result)
+    result = systemError("cannot write " + path);
+  return result;
+}
 } // namespace
 
 Expected<std::string> readFile(const std::string &path) {
@@ -35,6 +58,13 @@ Expected<std::string> readFile(const std::string &path) {
 }
 
 Expected<void> writeFileAtomically(const std::string &path, std::string_view bytes) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode))
+      return Error{"cannot write " + path + ": it is a folder"};
+    if (!S_ISREG(info.st_mode))
+      return writeInPlace(path, bytes);
+  }
   std::string temporary = path + ".XXXXXX";
   int file = mkstemp(temporary.data());
   if (file < 0)
@@ -46,12 +76,8 @@ Expected<void> writeFileAtomically(const std::string &path, std::string_view byt
     unlink(temporary.c_str());
     return error;
   };
-  while (!bytes.empty()) {
-    ssize_t count = write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR)
-      return fail();
-    bytes.remove_prefix(count < 0 ? 0 : size_t(count));
-  }
+  if (!writeAll(file, bytes))
+    return fail();
   // mkstemp makes the file private; give it the usual permissions.
   mode_t mask = umask(0);
   umask(mask);

@@ -14,6 +14,7 @@ Expected<std::string> readFile(const std::string &path);
 
 /// Writes `path` by a temporary file in the same folder and a rename: readers see the old file or the new one,
 /// and a kill in between leaves `path` as it was.
+/// What is there and is no file (a device, a pipe) is written into, and stays what it is.
 Expected<void> writeFileAtomically(const std::string &path, std::string_view bytes);
 
 } // namespace fovea

@@ -2,7 +2,9 @@
 #include "runtime/core/File.h"
 
 #include <filesystem>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace fovea;
@@ -27,10 +29,24 @@ TEST_F(File, IsReplacedAtomically) {
 }
 
 TEST_F(File, LeavesNothingBehindWhenItFails) {
-  fs::create_directories(folder / "taken"); // a folder in the place of the file: the rename fails
+  fs::create_directories(folder / "taken");
   Expected<void> result = writeFileAtomically(folder / "taken", "x");
   ASSERT_FALSE(result);
-  EXPECT_NE(result.message().find("cannot write " + (folder / "taken").string()), std::string::npos);
+  EXPECT_EQ(result.message(), "cannot write " + (folder / "taken").string() + ": it is a folder");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+}
+
+TEST_F(File, LeavesPipesAndDevicesInPlace) {
+  std::string path = folder / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK); // so that the writer finds one
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(writeFileAtomically(path, "whole"));
+  char bytes[8] = {};
+  EXPECT_EQ(read(reader, bytes, sizeof bytes), 5);
+  EXPECT_STREQ(bytes, "whole");
+  close(reader);
+  EXPECT_TRUE(fs::is_fifo(path)) << "a rename has replaced it";
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
 }
 
