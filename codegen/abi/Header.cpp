@@ -12,9 +12,9 @@ namespace {
 const char *elementType(DType dtype) {
   switch (dtype) {
   case DType::BF16:
-    return "bf16";
+    return "::fovea::bf16";
   case DType::F16:
-    return "f16";
+    return "::fovea::f16";
   case DType::F32:
     return "float";
   case DType::I32:
@@ -43,6 +43,19 @@ llvm::StringSet<> usedTensors(const Manifest &manifest, const std::string &opera
   return used;
 }
 
+// The attention's name as a namespace; a keyword of C++ gets an underscore.
+std::string namespaceOf(const std::string &spec) {
+  static const llvm::StringSet<> keywords = {
+      "alignas", "and",     "asm",    "auto",      "bool",     "break",    "case",   "catch",  "char",   "class",
+      "const",   "continue", "default", "delete",   "do",       "double",   "else",   "enum",   "explicit", "export",
+      "extern",  "false",   "float",  "for",       "friend",   "goto",     "if",     "inline", "int",    "long",
+      "mutable", "namespace", "new",  "noexcept",  "not",      "operator", "or",     "private", "protected", "public",
+      "register", "return", "short",  "signed",    "sizeof",   "static",   "struct", "switch", "template", "this",
+      "throw",   "true",    "try",    "typedef",   "typename", "union",    "unsigned", "using", "virtual", "void",
+      "volatile", "while",  "xor"};
+  return keywords.contains(spec) ? spec + "_" : spec;
+}
+
 std::string shapeText(const TensorSpec &tensor) {
   std::vector<std::string> dims;
   for (const Expr &e : tensor.shape)
@@ -62,7 +75,7 @@ std::string fovea::codegen::typedHeader(const Manifest &manifest, const std::str
                 "#include \"runtime/core/DeviceArray.h\"\n#include \"runtime/core/Module.h\"\n\n"
                 "namespace fovea::kernels::{0} {{\n\n"
                 "inline constexpr const char *manifest = \"{2}\";\n",
-                manifest.spec, manifest.target, manifestFile);
+                namespaceOf(manifest.spec), manifest.target, manifestFile);
   llvm::StringSet<> done;
   for (const KernelSpec &kernel : manifest.kernels) {
     if (!done.insert(kernel.name).second)
@@ -88,27 +101,27 @@ std::string fovea::codegen::typedHeader(const Manifest &manifest, const std::str
       if (tensor.optional)
         note += ", optional: leave it empty";
       if (offsets)
-        os << formatv("  OffsetsArray {0}; ///< {1}\n", tensor.name, note);
+        os << formatv("  ::fovea::OffsetsArray {0}; ///< {1}\n", tensor.name, note);
       else
-        os << formatv("  DeviceArray<{0}, {1}> {2}; ///< {3}\n", elementType(tensor.dtypes.front()),
+        os << formatv("  ::fovea::DeviceArray<{0}, {1}> {2}; ///< {3}\n", elementType(tensor.dtypes.front()),
                       tensor.shape.size(), tensor.name, note);
       if (tensor.optional)
         pushes += formatv("    if ({0}.data)\n      list.push_back({0}.named(\"{0}\"));\n", tensor.name);
       else
         pushes += formatv("    list.push_back({0}.named(\"{0}\"));\n", tensor.name);
     }
-    os << "\n  std::vector<Tensor> tensors() const {\n    std::vector<Tensor> list;\n" << pushes
+    os << "\n  ::std::vector<::fovea::Tensor> tensors() const {\n    ::std::vector<::fovea::Tensor> list;\n" << pushes
        << "    return list;\n  }\n};\n\n"
        << formatv("/// Checks the arguments and packs them once; the memory must live as long as the result is launched.\n"
-                  "inline Expected<PreparedLaunch> prepare(const Module &module, const {0} &arguments,\n"
-                  "                                        const LaunchOptions &options = {{}) {{\n"
+                  "inline ::fovea::Expected<::fovea::PreparedLaunch> prepare(const ::fovea::Module &module, const {0} &arguments,\n"
+                  "                                        const ::fovea::LaunchOptions &options = {{}) {{\n"
                   "  return module.prepare(\"{1}\", arguments.tensors(), options);\n}\n\n"
                   "/// Prepares and enqueues on `stream`.\n"
-                  "inline Expected<void> launch(const Module &module, const {0} &arguments, const Stream &stream,\n"
-                  "                             const LaunchOptions &options = {{}) {{\n"
+                  "inline ::fovea::Expected<void> launch(const ::fovea::Module &module, const {0} &arguments, const ::fovea::Stream &stream,\n"
+                  "                             const ::fovea::LaunchOptions &options = {{}) {{\n"
                   "  return module.launch(\"{1}\", arguments.tensors(), stream, options);\n}\n",
                   type, kernel.name);
   }
-  os << "\n} // namespace fovea::kernels::" << manifest.spec << "\n";
+  os << "\n} // namespace fovea::kernels::" << namespaceOf(manifest.spec) << "\n";
   return text;
 }

@@ -31,6 +31,7 @@ static Expected<std::vector<Comparison>> checkOperation(const Module &module, co
     results.push_back(compare({output.name, output.dtype, exact->tensors.at(output.name).values,
                                plain->tensors.at(output.name).values, actual->at(output.name).bytes},
                               output.shape));
+  allowCancellation(results);
   return results;
 }
 

@@ -110,12 +110,21 @@ Comparison compare(const ComparedOutput &output, const std::vector<int64_t> &sha
     noise.add(exact, error);
     largest = std::max(largest, std::fabs(exact));
   }
+  result.largest = largest;
   result.floor = roundingFloor(output.dtype, largest);
   result.snrDb = noise.decibel();
   result.plainSnrDb = plainNoise.decibel();
   if (worst >= 0 && !result.passes())
     problem(worst, "is " + number(actual[worst]) + "; expected " + number(output.exact[worst]));
   return result;
+}
+
+void allowCancellation(std::vector<Comparison> &outputs) {
+  double largest = 0;
+  for (const Comparison &c : outputs)
+    largest = std::max(largest, c.largest);
+  for (Comparison &c : outputs)
+    c.floor = std::max(c.floor, 16 * std::ldexp(1, -24) * largest);
 }
 
 std::string comparisonTable(const std::vector<Comparison> &comparisons) {

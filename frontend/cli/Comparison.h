@@ -35,6 +35,7 @@ struct Comparison {
   int64_t unwritten = 0;       ///< owned, but still poison
   int64_t nans = 0;            ///< NaN (or an infinity too many) where the meaning has none
   int64_t strayWrites = 0;     ///< not owned, but no longer poison
+  double largest = 0;          ///< magnitude of the largest exact element
   std::string firstProblem;    ///< where and what, of the first bad element; empty when all is well
 
   bool passes() const;
@@ -44,6 +45,11 @@ struct Comparison {
 /// For f32, which holds row statistics computed by the approximate ex2 and lg2 (PTX ISA: each within 2^-22), it is
 /// 4 * 2^-22 of max(1, largest value).
 double roundingFloor(DType dtype, double largest);
+
+/// Kernels add in f32, so terms that cancel leave 2^-24 of their own size each. Terms are as large as the operation's
+/// largest output (a row with one key has dq = 0 as the difference of two such terms); each floor is at least 16 * 2^-24
+/// of it.
+void allowCancellation(std::vector<Comparison> &outputs);
 
 /// `shape` is the output's, for naming elements by index.
 Comparison compare(const ComparedOutput &output, const std::vector<int64_t> &shape);

@@ -241,7 +241,7 @@ private:
       diagnostics.error(spec.emit.packedRange, "'packed' needs the number of heads, which is known only at launch here");
     llvm::StringRef name = *spec.emit.packed;
     bool taken = llvm::any_of(spec.tables, [&](const Table &t) { return t.name == name; });
-    if (taken || llvm::is_contained({"q", "k", "v", "o", "lse"}, name) || name == spec.q.rows.name)
+    if (taken || isTensorOfLaunch(name) || name == spec.q.rows.name)
       diagnostics.error(spec.emit.packedRange, "'" + name + "' names another tensor already; choose another name");
   }
 

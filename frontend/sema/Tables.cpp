@@ -1,5 +1,6 @@
 // frontend/sema/Tables.cpp - tables are declared by their use: `doc[i]`, `gate`, `picks`
 #include "frontend/sema/Expressions.h"
+#include "frontend/sema/Words.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -27,9 +28,11 @@ bool Expressions::sameAxis(Axis a, Axis b) const {
 std::optional<unsigned> Expressions::table(Table wanted) {
   // `q` and `q_scale` of a microscaled spec, `o` and `lse` are tensors of their own.
   bool scaled = spec.q.dtype == DType::MXFP8;
-  for (llvm::StringRef taken : {"q", "k", "v", "o", "lse"})
-    if (wanted.name == taken || (scaled && wanted.name == (taken + "_scale").str()))
-      return fail(wanted.range, "'" + wanted.name + "' names a tensor of the attention already; choose another name");
+  llvm::StringRef base = wanted.name;
+  if (scaled)
+    base.consume_back("_scale");
+  if (isTensorOfLaunch(base))
+    return fail(wanted.range, "'" + wanted.name + "' names a tensor of the attention already; choose another name");
   for (const Tensor *t : {&spec.q, &spec.k, &spec.v})
     if (t->rows.kind != Rows::Kind::Broadcast && t->rows.name == wanted.name)
       return fail(wanted.range, "'" + wanted.name + "' names the rows of q, k or v already; choose another name");

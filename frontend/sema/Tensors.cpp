@@ -110,7 +110,7 @@ private:
   bool checkRowsName(Range range) {
     llvm::StringRef name = tensor.rows.name;
     name.consume_back("_scale"); // the scales of a microscaled tensor
-    if (!llvm::is_contained({"q", "k", "v", "o", "lse"}, name))
+    if (!isTensorOfLaunch(name))
       return true;
     return fail(range, "'" + tensor.rows.name + "' names a tensor of the attention already; choose another name");
   }

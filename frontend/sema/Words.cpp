@@ -1,6 +1,8 @@
 // frontend/sema/Words.cpp - edit distance, through llvm::StringRef
 #include "frontend/sema/Words.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace fovea::sema {
 
 static std::string join(llvm::ArrayRef<llvm::StringRef> words, llvm::StringRef last) {
@@ -29,6 +31,11 @@ std::string suggest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> known)
   if (!nearest.empty())
     return "; did you mean '" + nearest.str() + "'?";
   return "; known are " + join(known, "and");
+}
+
+bool isTensorOfLaunch(llvm::StringRef name) {
+  static constexpr llvm::StringRef names[] = {"q", "k", "v", "o", "lse", "dout", "dq", "dk", "dv"};
+  return llvm::is_contained(names, name) || name.starts_with("tiles_");
 }
 
 } // namespace fovea::sema

@@ -12,6 +12,7 @@
 //                               {"kind": "pointer", "tensor": "o"}, {"kind": "i32", "value": EXPR},
 //                               {"kind": "scratch", "name": "counter", "bytes": EXPR, "zero": true} ] } ] }
 //
+// A last key, "sha256", seals what the compiler wrote: the digest of the document without it.
 // EXPR is described in runtime/abi/Expr.h. Unknown keys are errors: a newer manifest must carry a newer version.
 #ifndef FOVEA_RUNTIME_ABI_MANIFEST_H
 #define FOVEA_RUNTIME_ABI_MANIFEST_H

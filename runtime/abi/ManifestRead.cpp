@@ -289,7 +289,7 @@ Expected<Manifest> Reader::read(const Json &json) {
     return Error{origin + ": the manifest has version " + version.dump() + ", but this runtime reads version " +
                  std::to_string(kManifestVersion) + "; recompile the spec with the matching fovea"};
   Manifest manifest;
-  allowKeys(json, "", {"fovea_manifest", "spec", "target", "ptx", "ptx_sha256", "tensors", "kernels"});
+  allowKeys(json, "", {"fovea_manifest", "spec", "target", "ptx", "ptx_sha256", "tensors", "kernels", "sha256"});
   manifest.spec = text(json, "", "spec");
   manifest.target = text(json, "", "target");
   if (!findTarget(manifest.target))
@@ -322,7 +322,15 @@ Expected<Manifest> parseManifest(std::string_view json, const std::string &origi
   Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded())
     return Error{origin + ": not valid JSON (the file may be truncated or edited); recompile the spec"};
-  return Reader(origin).read(document);
+  Expected<Manifest> manifest = Reader(origin).read(document);
+  // The compiler seals what it writes; a manifest written by hand from the start has no seal.
+  if (manifest && document.contains("sha256")) {
+    Json sealed = document;
+    sealed.erase("sha256");
+    if (document["sha256"] != sha256(sealed.dump()))
+      return Error{origin + ": the manifest was edited after it was written (its sha256 does not match); recompile the spec"};
+  }
+  return manifest;
 }
 
 Expected<void> checkPtx(const Manifest &manifest, std::string_view ptx) {

@@ -1,5 +1,6 @@
 // runtime/abi/ManifestWrite.cpp - Manifest to JSON.
 #include "runtime/abi/Manifest.h"
+#include "runtime/abi/Sha256.h"
 
 #include <nlohmann/json.hpp>
 
@@ -99,6 +100,7 @@ std::string toJson(const Manifest &manifest) {
                {"target", manifest.target},          {"ptx", manifest.ptx},
                {"ptx_sha256", manifest.ptxSha256},   {"tensors", tensors},
                {"kernels", kernels}};
+  json["sha256"] = sha256(nlohmann::json::parse(json.dump()).dump()); // keys sorted, as the reader has them
   return json.dump(1) + "\n";
 }
 

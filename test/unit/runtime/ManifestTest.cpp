@@ -78,6 +78,17 @@ TEST(Manifest, RefusesAnotherVersion) {
   EXPECT_NE(problem([](Json &j) { j["fovea_manifest"] = "1"; }).find("version \"1\""), std::string::npos);
 }
 
+TEST(Manifest, RefusesValuesEditedByHand) {
+  std::string text = toJson(example());
+  size_t at = text.find("\"dynamic_smem\": ");
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at + 16, "1");
+  Expected<Manifest> manifest = parseManifest(text);
+  ASSERT_FALSE(manifest);
+  EXPECT_NE(manifest.message().find("the manifest was edited after it was written"), std::string::npos)
+      << manifest.message();
+}
+
 TEST(Manifest, RefusesForeignAndDamagedFiles) {
   for (const char *text : {"", "{", "\xff\xfe\x00binary", "{\"fovea_manifest\": 1, \"spec\": \"x"}) {
     Expected<Manifest> result = parseManifest(text, "m.json");
