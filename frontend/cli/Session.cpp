@@ -23,9 +23,14 @@ Session::Session() : context(mlir::MLIRContext::Threading::DISABLED) {
 }
 
 Expected<std::string> readText(const std::string &path) {
+  // Far above the front end's own bound, so that its message names the size; a device without an end stops here.
+  constexpr size_t limit = size_t(16) << 20;
   if (path != "-")
-    return readFile(path);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+    return readFile(path, limit);
+  std::string text(limit, '\0');
+  std::cin.read(text.data(), std::streamsize(limit));
+  text.resize(size_t(std::cin.gcount()));
+  return text;
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> Session::read(const std::string &path, const std::string &target,

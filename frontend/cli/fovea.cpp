@@ -95,6 +95,8 @@ static Expected<BatchSize> batchSize() {
   size.batch = batch;
   size.seed = seed;
   size.wideOffsets = wide;
+  if (seq.getNumOccurrences() && seq < 0)
+    return Error{"expected --seq of at least 0 rows, found " + std::to_string(seq)};
   if (seq >= 0)
     size.shortest = size.longest = seq;
   if (lengths.empty())

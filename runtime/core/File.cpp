@@ -1,6 +1,7 @@
 // runtime/core/File.cpp - reading, and writing by rename, or into a device.
 #include "runtime/core/File.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -36,7 +37,7 @@ Expected<void> writeInPlace(const std::string &path, std::string_view bytes) {
 }
 } // namespace
 
-Expected<std::string> readFile(const std::string &path) {
+Expected<std::string> readFile(const std::string &path, size_t limit) {
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return systemError("cannot read " + path);
@@ -48,7 +49,7 @@ Expected<std::string> readFile(const std::string &path) {
   std::string bytes;
   char block[65536];
   ssize_t count;
-  while ((count = read(file, block, sizeof block)) > 0)
+  while ((count = read(file, block, std::min(sizeof block, limit - bytes.size()))) > 0)
     bytes.append(block, size_t(count));
   Error failure = systemError("cannot read " + path);
   close(file);

@@ -4,13 +4,14 @@
 
 #include "runtime/abi/Error.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace fovea {
 
-/// The contents of a regular file.
-Expected<std::string> readFile(const std::string &path);
+/// The contents of a file. At most `limit` bytes are read; the rest of a longer file is left.
+Expected<std::string> readFile(const std::string &path, size_t limit = SIZE_MAX);
 
 /// Writes `path` by a temporary file in the same folder and a rename: readers see the old file or the new one,
 /// and a kill in between leaves `path` as it was.
