@@ -24,25 +24,6 @@ const char *elementType(DType dtype) {
   }
 }
 
-// Names that the operation's parameters mention, directly or in an expression.
-llvm::StringSet<> usedTensors(const Manifest &manifest, const std::string &operation) {
-  llvm::StringSet<> used;
-  auto add = [&](const Expr &e) {
-    e.forEachName([&](const std::string &name) { used.insert(name.substr(0, name.find('.'))); });
-  };
-  for (const KernelSpec &kernel : manifest.kernels) {
-    if (kernel.name != operation)
-      continue;
-    for (const ParamSpec &param : kernel.params) {
-      used.insert(param.tensor);
-      for (const Expr &e : param.dims)
-        add(e);
-      add(param.value);
-    }
-  }
-  return used;
-}
-
 // The attention's name as a namespace; a keyword of C++ gets an underscore.
 std::string namespaceOf(const std::string &spec) {
   static const llvm::StringSet<> keywords = {
@@ -82,14 +63,14 @@ std::string fovea::codegen::typedHeader(const Manifest &manifest, const std::str
       continue;
     std::string type = kernel.name;
     type[0] = llvm::toUpper(type[0]);
-    llvm::StringSet<> used = usedTensors(manifest, kernel.name);
+    std::set<std::string> used = usedTensors(manifest, kernel.name);
     os << "\nstruct " << type << " {\n";
     std::string pushes;
     // What may be left out comes last.
     std::vector<TensorSpec> tensors = manifest.tensors;
     llvm::stable_sort(tensors, [](const TensorSpec &x, const TensorSpec &y) { return x.optional < y.optional; });
     for (const TensorSpec &tensor : tensors) {
-      if (!used.contains(tensor.name))
+      if (!used.count(tensor.name))
         continue;
       bool offsets = tensor.role == TensorSpec::Role::Offsets;
       std::string note = offsets                                    ? "row r of sequence b: offsets[b] <= r < offsets[b + 1]"

@@ -45,6 +45,8 @@ public:
   uint32_t panelCount() const { return cols_ / panelCols(); }
   uint32_t panelBytes() const { return rows_ * rowBytes(); }
   uint32_t bytes() const { return panelCount() * panelBytes(); }
+  /// Distance of two tiles in a ring: every swizzle's pattern starts anew at 1024 bytes.
+  uint32_t slotBytes() const { return (bytes() + 1023) / 1024 * 1024; }
   uint32_t alignment() const { return patternBytes(swizzle_); }
 
   /// Byte offset of element (row, col) before and after the swizzle, from the tile base.

@@ -11,7 +11,7 @@ using namespace fovea::tile;
 // that its own product was the last to read (dO, K, Q). One item per CTA; several CTAs per SM hide latency.
 static Candidate fusedBackward(const Problem &p, const Target &target, const ScheduleOverrides &o, int64_t rows) {
   auto tileBytes = [](int64_t r, int64_t c) {
-    return (int64_t(layout::SmemTile(uint32_t(r), uint32_t(c), 2).bytes()) + 1023) / 1024 * 1024;
+    return int64_t(layout::SmemTile(uint32_t(r), uint32_t(c), 2).slotBytes());
   };
   Candidate c;
   Schedule &s = c.schedule;

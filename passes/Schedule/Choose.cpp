@@ -99,8 +99,7 @@ private:
   }
 
   int64_t tileBytes(int64_t rows, int64_t cols) const {
-    int64_t bytes = layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).bytes();
-    return (bytes + 1023) / 1024 * 1024;
+    return layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).slotBytes();
   }
   int64_t loadBytes(int64_t rows) const { return 2 * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim); }
 

@@ -13,17 +13,12 @@ using namespace fovea;
 using namespace fovea::tile;
 
 namespace {
-// A tile starts where its swizzle pattern does; 1024 bytes serve every swizzle.
-constexpr int64_t kTileAlignment = 1024;
-
-int64_t alignTo(int64_t v, int64_t a) { return (v + a - 1) / a * a; }
-
 FailureOr<int64_t> smemSlotBytes(ChannelOp channel) {
   SlotType type = channel.getSlotType();
   int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
   if (const char *why = layout::SmemTile::whyInvalid(type.getRows(), type.getCols(), elementBytes); *why)
     return channel.emitOpError("cannot lie in shared memory: ") << why;
-  return alignTo(layout::SmemTile(type.getRows(), type.getCols(), elementBytes).bytes(), kTileAlignment);
+  return int64_t(layout::SmemTile(type.getRows(), type.getCols(), elementBytes).slotBytes());
 }
 
 // 32-bit columns: one per f32 element of a row, one per two 16-bit elements.

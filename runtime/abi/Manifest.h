@@ -22,6 +22,7 @@
 #include "runtime/abi/Expr.h"
 
 #include <array>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,6 +94,9 @@ struct Manifest {
 
   const TensorSpec *findTensor(std::string_view name) const;
 };
+
+/// Names of the tensors that the operation's kernels read, write, or take sizes from.
+std::set<std::string> usedTensors(const Manifest &manifest, const std::string &operation);
 
 /// Pretty-printed JSON with a final newline; deterministic.
 std::string toJson(const Manifest &manifest);

@@ -342,4 +342,28 @@ Expected<void> checkPtx(const Manifest &manifest, std::string_view ptx) {
                manifest.ptxSha256.substr(0, 12) + "...); it was edited or truncated, recompile the spec"};
 }
 
+std::set<std::string> usedTensors(const Manifest &manifest, const std::string &operation) {
+  std::set<std::string> used;
+  auto visit = [&](const std::string &name) {
+    size_t dot = name.find('.');
+    if (dot != std::string::npos)
+      used.insert(name.substr(0, dot));
+  };
+  for (const KernelSpec &kernel : manifest.kernels) {
+    if (kernel.name != operation)
+      continue;
+    for (const Expr &extent : kernel.grid)
+      extent.forEachName(visit);
+    for (const ParamSpec &param : kernel.params) {
+      used.insert(param.tensor);
+      for (const Expr *expr : {&param.offset, &param.value, &param.bytes})
+        expr->forEachName(visit);
+      for (const std::vector<Expr> *exprs : {&param.dims, &param.strides})
+        for (const Expr &expr : *exprs)
+          expr.forEachName(visit);
+    }
+  }
+  return used;
+}
+
 } // namespace fovea

@@ -31,31 +31,6 @@ std::string acceptedNames(const Manifest &manifest) {
   return text;
 }
 
-/// Tensors that the operation's kernels read, write, or take sizes from.
-std::set<std::string> usedTensors(const Manifest &manifest, const std::string &operation) {
-  std::set<std::string> used;
-  auto visit = [&](const std::string &name) {
-    size_t dot = name.find('.');
-    if (dot != std::string::npos)
-      used.insert(name.substr(0, dot));
-  };
-  for (const KernelSpec &kernel : manifest.kernels) {
-    if (kernel.name != operation)
-      continue;
-    for (const Expr &extent : kernel.grid)
-      extent.forEachName(visit);
-    for (const ParamSpec &param : kernel.params) {
-      used.insert(param.tensor);
-      for (const Expr *expr : {&param.offset, &param.value, &param.bytes})
-        expr->forEachName(visit);
-      for (const std::vector<Expr> *exprs : {&param.dims, &param.strides})
-        for (const Expr &expr : *exprs)
-          expr.forEachName(visit);
-    }
-  }
-  return used;
-}
-
 /// Element type, rank, strides, address: what needs no other tensor.
 Expected<void> checkAlone(const TensorSpec &spec, const Tensor &tensor) {
   auto refuse = [&](const std::string &text) -> Expected<void> { return Error{quoted(spec.name) + ": " + text}; };
