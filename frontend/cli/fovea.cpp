@@ -1,6 +1,9 @@
 // frontend/cli/fovea.cpp - the command line of `fovea`: options in clang's manner, one subcommand per question.
 #include "frontend/cli/Commands.h"
 #include "frontend/cli/Session.h"
+#ifdef FOVEA_HAS_EMULATOR
+#include "runtime/emulator/driver/EmulateCommand.h"
+#endif
 
 #include <llvm/Config/llvm-config.h>
 #include <llvm/Support/CommandLine.h>
@@ -18,6 +21,8 @@ static cl::SubCommand evalSub("eval", "the f64 meaning of a spec, on random data
 static cl::SubCommand explainSub("explain", "what the kernel is made of, and why this schedule");
 static cl::SubCommand fmtSub("fmt", "print a spec in canonical form");
 static cl::SubCommand devicesSub("devices", "list the devices that kernels can run on");
+// The emulator's own command: its arguments are not read here (fovea emulate --help).
+static cl::SubCommand emulateSub("emulate", "run any PTX without a GPU: KERNEL.ptx --launch launch.json [--trace FILE] ...");
 
 static cl::OptionCategory category("options");
 
@@ -59,7 +64,7 @@ static cl::opt<bool> json("json", cl::cat(category), cl::sub(checkSub), cl::sub(
 
 static const std::pair<const char *, cl::SubCommand *> kCommands[] = {
     {"compile", &compileSub}, {"check", &checkSub}, {"bench", &benchSub}, {"run", &runSub},        {"eval", &evalSub},
-    {"explain", &explainSub}, {"fmt", &fmtSub},     {"devices", &devicesSub}};
+    {"explain", &explainSub}, {"fmt", &fmtSub},     {"devices", &devicesSub}, {"emulate", &emulateSub}};
 
 static int usage(const std::string &text) {
   llvm::errs() << "fovea: error: " << text << "; see fovea --help\n";
@@ -115,7 +120,14 @@ int main(int argc, char **argv) {
   for (auto [name, sub] : kCommands)
     known |= command == name;
   if (!known)
-    return usage("unknown command '" + command.str() + "'; expected compile, check, bench, run, eval, explain, fmt or devices");
+    return usage("unknown command '" + command.str() + "'; expected compile, check, bench, run, eval, explain, fmt, devices or emulate");
+  if (command == "emulate") {
+#ifdef FOVEA_HAS_EMULATOR
+    return emulator::emulateCommand("fovea emulate", argc - 2, argv + 2);
+#else
+    return usage("this build has no emulator (it was configured with -DFOVEA_EMULATOR=OFF)");
+#endif
+  }
   std::map<std::string, std::string> files;
   if (command == "run" || command == "eval")
     files = takeFiles(arguments);
@@ -159,5 +171,5 @@ int main(int argc, char **argv) {
     return fmtCommand(spec);
   if (devicesSub)
     return devicesCommand(json);
-  return usage("expected a command: compile, check, bench, run, eval, explain, fmt or devices");
+  return usage("expected a command: compile, check, bench, run, eval, explain, fmt, devices or emulate");
 }

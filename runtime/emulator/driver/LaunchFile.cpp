@@ -2,6 +2,7 @@
 #include "runtime/emulator/driver/LaunchFile.h"
 #include "runtime/emulator/driver/NpyFile.h"
 #include "runtime/emulator/driver/Policy.h"
+#include "runtime/emulator/machine/Timeline.h"
 #include "runtime/emulator/machine/tensor/TensorMap.h"
 #include <cstring>
 #include <fstream>
@@ -265,6 +266,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       run.makeBuffers(spec["buffers"]);
     Json launches = several ? spec["launches"] : Json::array({spec});
     Report report;
+    std::unique_ptr<Timeline> timeline = options.trace.empty() ? nullptr : makeTimeline();
     for (const Json &l : launches) {
       if (several)
         keys(l, "launches", {"ptx", "kernel", "grid", "block", "cluster", "dynamic_smem", "params"});
@@ -311,11 +313,20 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
           fail("parameter " + std::to_string(k) + " has " + std::to_string(code->params[k].bytes) + " bytes, the file gives " + std::to_string(v.size()));
         std::copy(v.begin(), v.end(), c.params.begin() + code->params[k].offset);
       }
-      Report r = cu::runWithDetectors(program, *code, c);
+      if (timeline) {
+        timeline->beginKernel(code->name);
+        c.observer = timeline.get();
+      }
+      Report r = timeline ? program.run(*code, c) : cu::runWithDetectors(program, *code, c, options.detect);
       report.findings.insert(report.findings.end(), r.findings.begin(), r.findings.end());
       report.warpInstructions += r.warpInstructions;
       if (r.failed())
         break;
+    }
+    if (timeline) {
+      std::ofstream out(options.trace, std::ios::binary);
+      if (!(out << timeline->json()) || !out.flush())
+        fail(options.trace + ": the trace cannot be written");
     }
     if (spec.contains("buffers"))
       for (auto &item : spec["buffers"].items()) {

@@ -13,10 +13,12 @@ struct LaunchOptions {
   bool hasSeed = false;
   uint64_t seed = 0, limit = 0;
   unsigned threads = 0;
+  bool detect = false;            ///< watch for races, missing fences, poison (also FOVEA_EMULATE_DETECT)
+  std::string trace;              ///< file for the timelines, "" none; takes the detectors' place
 };
 
 /// Runs the file. Unknown keys and values that make no sense throw std::runtime_error with the key's name; LoadError for
-/// the PTX. Outputs are written also when the kernel failed.
+/// the PTX. Outputs and the trace are written also when the kernel failed.
 Report runLaunchFile(const std::string &path, const LaunchOptions &options);
 
 } // namespace fovea::emulator

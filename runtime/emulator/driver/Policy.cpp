@@ -38,10 +38,10 @@ bool applyPolicy(emulator::LaunchConfig &c) {
   return ok;
 }
 
-emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config) {
-  const char *detect = std::getenv("FOVEA_EMULATE_DETECT");
+emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config, bool detect) {
+  const char *asked = std::getenv("FOVEA_EMULATE_DETECT");
   std::unique_ptr<emulator::Observer> races;
-  if (detect && *detect && std::string(detect) != "0") {
+  if (detect || (asked && *asked && std::string(asked) != "0")) {
     races = emulator::makeRaceDetector();
     config.observer = races.get();
   }

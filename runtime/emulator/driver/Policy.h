@@ -8,7 +8,7 @@ namespace fovea::cu {
 /// FOVEA_EMULATE_THREADS. False, with a line on stderr, when one of them makes no sense.
 bool applyPolicy(emulator::LaunchConfig &config);
 
-/// Runs a kernel under the detectors that FOVEA_EMULATE_DETECT asks for.
-emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config);
+/// Runs a kernel under the detectors, if `detect` or FOVEA_EMULATE_DETECT asks for them.
+emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config, bool detect = false);
 
 } // namespace fovea::cu

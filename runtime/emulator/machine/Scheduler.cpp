@@ -6,11 +6,11 @@
 
 namespace fovea::emulator {
 
-/// One group until it parks, ends, yields or has used up its quantum.
-static uint64_t runGroup(Warp &w, Group &first, uint64_t quantum) {
+/// One group until it parks, ends, yields or has used up its quantum. Observers see an exact Warp::instructions.
+template <bool Watched> static uint64_t runGroup(Warp &w, Group &first, uint64_t quantum) {
   w.group = &first;
   const Inst *code = w.code->insts.data();
-  uint64_t n = 0;
+  uint64_t n = 0, before = w.instructions;
   while (n < quantum) {
     Group &g = *w.group;
     const Inst &i = code[g.pc];
@@ -21,6 +21,8 @@ static uint64_t runGroup(Warp &w, Group &first, uint64_t quantum) {
       continue;
     }
     w.active = active;
+    if (Watched)
+      w.instructions = before + n;
     Step s = i.run(w, i);
     if (s == Step::Next) {
       ++g.pc;
@@ -35,7 +37,7 @@ static uint64_t runGroup(Warp &w, Group &first, uint64_t quantum) {
       ++g.pc;
     break;
   }
-  w.instructions += n;
+  w.instructions = before + n;
   return n;
 }
 
@@ -49,7 +51,7 @@ static bool finished(Cluster &c) {
 /// One turn for each warp that can run. Returns the instructions executed.
 static uint64_t turn(Cluster &c, std::vector<Warp *> &warps) {
   AsyncPolicy policy = c.launch->config->policy;
-  bool random = policy == AsyncPolicy::Random;
+  bool random = policy == AsyncPolicy::Random, watched = c.launch->config->observer;
   uint64_t total = 0;
   if (random)
     std::shuffle(warps.begin(), warps.end(), c.rng);
@@ -68,7 +70,7 @@ static uint64_t turn(Cluster &c, std::vector<Warp *> &warps) {
     if (pick == n)
       continue;
     uint64_t quantum = random ? 16 + c.rng() % 512 : 2048;
-    total += runGroup(*w, w->groups[pick], quantum);
+    total += watched ? runGroup<true>(*w, w->groups[pick], quantum) : runGroup<false>(*w, w->groups[pick], quantum);
     if (w->groups.size() > 1 && w->group)
       std::rotate(w->groups.begin() + long(w->group - w->groups.data()), w->groups.begin() + long(w->group - w->groups.data()) + 1, w->groups.end());
     w->group = nullptr;

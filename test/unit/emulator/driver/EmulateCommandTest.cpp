@@ -1,0 +1,141 @@
+// test/unit/emulator/driver/EmulateCommandTest.cpp - `fovea emulate`: exit status, messages, reports, and the timelines of --trace
+#include "runtime/emulator/driver/EmulateCommand.h"
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+using namespace fovea::emulator;
+using Json = nlohmann::json;
+
+namespace {
+
+/// Warp 0 counts to 1000 and arrives at an mbarrier; warp 1 waits for it. Three instructions a turn of the loop.
+const char *kProducerConsumer = R"(
+.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 out) {
+  .reg .b32 %r<9>; .reg .b64 %rd<4>; .reg .pred %p<4>;
+  .shared .align 8 .b64 bar;
+  mov.u32 %r1, %tid.x;
+  setp.ne.u32 %p1, %r1, 0;
+  mov.u32 %r2, bar;
+  @!%p1 mbarrier.init.shared::cta.b64 [%r2], 1;
+  bar.sync 0;
+  setp.lt.u32 %p2, %r1, 32;
+  @!%p2 bra WAIT;
+  mov.u32 %r3, 0;
+COUNT:
+  add.u32 %r3, %r3, 1;
+  setp.lt.u32 %p3, %r3, 1000;
+  @%p3 bra COUNT;
+  @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r2];
+  bra END;
+WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2], 0;
+  @!%p3 bra WAIT;
+END:
+  ld.param.u64 %rd1, [out];
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r1;
+  ret;
+})";
+
+class EmulateCommand : public testing::Test {
+protected:
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("fovea-emulate-" + std::to_string(::getpid()));
+  void SetUp() override {
+    std::filesystem::create_directories(folder);
+    write("k.ptx", kProducerConsumer);
+    write("launch.json", R"({"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "params": [{"buffer": "out"}],
+      "buffers": {"out": {"bytes": 256, "save": "out.npy", "dtype": "uint32", "shape": [64]}}})");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  std::string path(const std::string &name) { return (folder / name).string(); }
+  void write(const std::string &name, const std::string &text) { std::ofstream(folder / name) << text; }
+  std::string read(const std::string &name) {
+    std::ifstream in(folder / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  int run(std::vector<std::string> arguments, std::string *out = nullptr, std::string *err = nullptr) {
+    std::vector<const char *> raw;
+    for (const std::string &a : arguments)
+      raw.push_back(a.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int status = emulateCommand("fovea emulate", int(raw.size()), raw.data());
+    std::string o = testing::internal::GetCapturedStdout(), e = testing::internal::GetCapturedStderr();
+    if (out)
+      *out = o;
+    if (err)
+      *err = e;
+    return status;
+  }
+};
+
+TEST_F(EmulateCommand, RunsAndSaves) {
+  EXPECT_EQ(run({path("k.ptx"), "--launch", path("launch.json")}), 0);
+  std::string saved = read("out.npy");
+  ASSERT_GE(saved.size(), 256u);
+  EXPECT_EQ(saved[saved.size() - 4], 63);
+}
+
+TEST_F(EmulateCommand, TraceShowsTheWait) {
+  ASSERT_EQ(run({path("k.ptx"), "--launch", path("launch.json"), "--trace", path("trace.json")}), 0);
+  Json trace = Json::parse(read("trace.json"));
+  uint64_t ran = 0, arrival = 0, waited = 0, waitEnd = 0;
+  for (const Json &e : trace["traceEvents"]) {
+    if (e["ph"] != "X")
+      continue;
+    if (e["tid"] == 1 && e["cat"] == "run")
+      ran += e["args"]["instructions"].get<uint64_t>(), arrival = e["ts"].get<uint64_t>() + e["dur"].get<uint64_t>();
+    if (e["tid"] == 2 && e["cat"] == "wait" && e["name"].get<std::string>().rfind("mbarrier ", 0) == 0)
+      waited = e["dur"], waitEnd = e["ts"].get<uint64_t>() + e["dur"].get<uint64_t>();
+  }
+  EXPECT_GT(ran, 3000u);
+  EXPECT_LT(ran, 3040u);
+  EXPECT_GT(waited, 2980u) << "warp 1 waits while warp 0 counts";
+  EXPECT_LT(waitEnd, arrival);
+  EXPECT_GT(waitEnd + 10, arrival) << "the wait ends at the arrival, which is followed by six instructions";
+}
+
+TEST_F(EmulateCommand, ReportsFaultsAsJson) {
+  write("short.json", R"({"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "params": [{"buffer": "out"}], "buffers": {"out": {"bytes": 128}}})");
+  std::string out;
+  EXPECT_EQ(run({path("k.ptx"), "--launch", path("short.json"), "--report", "json"}, &out), 1);
+  Json report = Json::parse(out);
+  ASSERT_EQ(report["findings"].size(), 1u);
+  EXPECT_EQ(report["findings"][0]["severity"], "error");
+  EXPECT_EQ(report["findings"][0]["kind"], "out of bounds");
+  EXPECT_EQ(report["findings"][0]["text"], "st.global.u32 [%rd3], %r1;");
+  EXPECT_EQ(report["findings"][0]["warp"], 1);
+}
+
+TEST_F(EmulateCommand, TraceIsWrittenOfAKernelThatFailed) {
+  write("short.json", R"({"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "params": [{"buffer": "out"}], "buffers": {"out": {"bytes": 128}}})");
+  EXPECT_EQ(run({path("k.ptx"), "--launch", path("short.json"), "--trace", path("trace.json")}), 1);
+  EXPECT_GT(Json::parse(read("trace.json"))["traceEvents"].size(), 2u);
+}
+
+TEST_F(EmulateCommand, RefusesAWrongCommandLine) {
+  std::string err;
+  auto says = [&](std::vector<std::string> arguments, const std::string &message) {
+    EXPECT_EQ(run(arguments, nullptr, &err), 2);
+    EXPECT_EQ(err.substr(0, err.find('\n')), "fovea emulate: " + message);
+  };
+  says({path("k.ptx")}, "--launch is missing");
+  says({"--launch"}, "'--launch' needs a value");
+  says({"--colour"}, "unknown option '--colour'");
+  says({"a.ptx", "b.ptx"}, "more than one PTX file");
+  says({"--launch", "x", "--limit", "-1"}, "'--limit' needs a number, found '-1'");
+  says({"--launch", "x", "--report", "xml"}, "--report is text or json, found 'xml'");
+  says({"--launch", "x", "--detect", "--trace", "t"}, "--detect and --trace each watch the whole launch; give one of them");
+  says({path("k.ptx"), "--launch", path("none.json")}, path("none.json") + ": cannot be opened");
+  says({path("k.ptx"), "--launch", path("launch.json"), "--trace", path("no/such/folder")},
+       "launch file: " + path("no/such/folder") + ": the trace cannot be written");
+}
+
+} // namespace
