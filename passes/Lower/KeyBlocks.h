@@ -1,0 +1,49 @@
+// passes/Lower/KeyBlocks.h - the blocks of keys that a tile of queries meets, as i32 arithmetic.
+//
+// A tile's rows are consecutive queries of one sequence, and bounds never decrease along them: the first row has the
+// least bounds, the last the greatest. Everything here costs a few scalar instructions per tile.
+// A block list (KeyRange::blocks) is not looked at: it picks among the blocks of this range, and a picked block needs
+// no further mask when the tile's rows divide the list's query blocks and blocks divide its key blocks.
+#pragma once
+
+#include "passes/Lower/KeyRange.h"
+#include "mlir/IR/Builders.h"
+
+namespace fovea {
+
+/// A tile of queries, all i32: position of its first row in the sequence, number of valid rows (at least 1), and the
+/// lengths of both sides (at most kMaxLength).
+struct QueryTile {
+  mlir::Value firstQuery, rows, nQueries, nKeys;
+};
+
+/// Blocks of N consecutive keys: block n holds the keys [n N, (n + 1) N). All i32.
+struct KeyBlockRange {
+  /// [first, end): no row sees a key of another block. Never empty: a tile that sees no key gets [0, 1).
+  mlir::Value first, end;
+  /// [firstWhole, endWhole), inside [first, end] and never reversed: every row sees every key of these blocks, so that
+  /// they need no mask. Empty (first, first) when the mask has a residual predicate.
+  mlir::Value firstWhole, endWhole;
+};
+
+KeyBlockRange emitBlockRange(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile,
+                          int64_t blockSize);
+
+/// i1: whether some valid row does not see some key of `block`, which is in [first, end). A constant where all such
+/// blocks are alike.
+mlir::Value emitIsPartial(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const KeyBlockRange &blocks,
+                          mlir::Value block);
+
+/// A bound for each row r of a tile: (first_query + r) / block * block + base, or base when `block` is 0.
+struct RowTerm {
+  mlir::Value base; ///< i32
+  int64_t block = 0;
+};
+/// The limits of a KeyRange for the rows of one tile: clauses and which of their terms count are as there. n_keys is
+/// among `upper`; 0 is not among `lower`.
+struct RowLimits {
+  llvm::SmallVector<llvm::SmallVector<RowTerm, 1>> lower, upper;
+};
+RowLimits emitRowLimits(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile);
+
+} // namespace fovea

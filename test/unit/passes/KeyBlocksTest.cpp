@@ -1,0 +1,249 @@
+// test/unit/passes/KeyBlocksTest.cpp - the emitted arithmetic on key blocks, interpreted, against the mask's definition
+#include "passes/Lower/KeyBlocks.h"
+#include "test/unit/passes/MaskOfPattern.h"
+#include <random>
+
+using namespace fovea;
+using namespace mlir;
+
+namespace {
+
+/// What the emitter made for one range and block size, run with 32-bit integers as a GPU would.
+class Program {
+public:
+  Program(MLIRContext &context, const KeyRange &range, int64_t blockSize)
+      : module(ModuleOp::create(UnknownLoc::get(&context))), b(&context) {
+    Location loc = module->getLoc();
+    Type i32 = b.getI32Type();
+    block = b.createBlock(&module->getBodyRegion(), {}, {i32, i32, i32, i32, i32}, {loc, loc, loc, loc, loc});
+    QueryTile tile{block->getArgument(0), block->getArgument(1), block->getArgument(2), block->getArgument(3)};
+    blocks = emitBlockRange(b, loc, range, tile, blockSize);
+    partial = emitIsPartial(b, loc, range, blocks, block->getArgument(4));
+    limits = emitRowLimits(b, loc, range, tile);
+  }
+
+  void run(std::array<int64_t, 5> arguments) {
+    values.clear();
+    for (auto [argument, value] : llvm::zip(block->getArguments(), arguments))
+      values[argument] = int32_t(value);
+    for (Operation &op : *block) {
+      auto x = [&](unsigned n) { return values.at(op.getOperand(n)); };
+      auto u = [&](unsigned n) { return uint32_t(x(n)); };
+      values[op.getResult(0)] = llvm::TypeSwitch<Operation *, int32_t>(&op)
+          .Case([&](arith::ConstantOp c) {
+            APInt value = cast<IntegerAttr>(c.getValue()).getValue();
+            return value.getBitWidth() == 1 ? int32_t(value.getBoolValue()) : int32_t(value.getSExtValue());
+          })
+          .Case([&](arith::AddIOp) { return int32_t(u(0) + u(1)); })
+          .Case([&](arith::SubIOp) { return int32_t(u(0) - u(1)); })
+          .Case([&](arith::MulIOp) { return int32_t(u(0) * u(1)); })
+          .Case([&](arith::DivUIOp) { return int32_t(u(0) / u(1)); })
+          .Case([&](arith::MaxSIOp) { return std::max(x(0), x(1)); })
+          .Case([&](arith::MinSIOp) { return std::min(x(0), x(1)); })
+          .Case([&](arith::OrIOp) { return x(0) | x(1); })
+          .Case([&](arith::SelectOp) { return x(0) ? x(1) : x(2); })
+          .Case([&](arith::CmpIOp c) {
+            switch (c.getPredicate()) {
+            case arith::CmpIPredicate::slt: return int32_t(x(0) < x(1));
+            case arith::CmpIPredicate::sle: return int32_t(x(0) <= x(1));
+            case arith::CmpIPredicate::sgt: return int32_t(x(0) > x(1));
+            case arith::CmpIPredicate::sge: return int32_t(x(0) >= x(1));
+            default: ADD_FAILURE() << "unexpected comparison"; return 0;
+            }
+          })
+          .Default([](Operation *other) {
+            ADD_FAILURE() << "unexpected op " << other->getName().getStringRef().str();
+            return 0;
+          });
+    }
+  }
+  int64_t operator[](Value value) const { return values.at(value); }
+
+  /// [first, end) of row r, as tile.mask_keys reads the limits.
+  std::pair<int64_t, int64_t> row(int64_t firstQuery, int64_t r) const {
+    auto value = [&](const RowTerm &term) {
+      return int64_t(int32_t((*this)[term.base] + (term.block ? (firstQuery + r) / term.block * term.block : 0)));
+    };
+    int64_t first = 0, end = std::numeric_limits<int64_t>::max();
+    for (const auto &clause : limits.lower) {
+      int64_t least = value(clause.front());
+      for (const RowTerm &term : clause)
+        least = std::min(least, value(term));
+      first = std::max(first, least);
+    }
+    for (const auto &clause : limits.upper) {
+      int64_t greatest = value(clause.front());
+      for (const RowTerm &term : clause)
+        greatest = std::max(greatest, value(term));
+      end = std::min(end, greatest);
+    }
+    return {first, end};
+  }
+
+  KeyBlockRange blocks;
+  Value partial;
+
+private:
+  OwningOpRef<ModuleOp> module;
+  OpBuilder b;
+  Block *block;
+  RowLimits limits;
+  llvm::DenseMap<Value, int32_t> values;
+};
+
+struct Case {
+  std::string pattern;
+  bool interval = true; ///< the analysis is expected to state the whole mask
+  /// A tile whose rows see no key gets [0, 1). False where only looking at every row could tell.
+  bool tellsEmptyTiles = true;
+};
+
+class KeyBlocksOfPattern : public testing::TestWithParam<Case> {};
+
+} // namespace
+
+// Every tile of many pairs of lengths.
+TEST_P(KeyBlocksOfPattern, AgreeWithTheMask) {
+  MaskOfPattern mask(GetParam().pattern);
+  KeyRange range = llvm::cantFail(analyseMask(mask.value()));
+  ASSERT_EQ(range.isInterval(), GetParam().interval) << describe(range);
+  MaskOfPattern::Lengths lengths;
+  for (int64_t queries : {1, 2, 17, 64, 65, 130, 200})
+    for (int64_t keys : {0, 1, 5, 16, 63, 64, 127, 130, 257})
+      lengths.push_back({queries, keys});
+  mask.bind(lengths);
+
+  for (int64_t blockSize : {16, 64, 80, 128}) {
+    Program program(mask.context, range, blockSize);
+    for (size_t b = 0; b < lengths.size(); ++b) {
+      auto [queries, keys] = lengths[b];
+      std::vector<std::vector<int32_t>> visible;
+      for (int64_t i = 0; i < queries; ++i)
+        visible.push_back(mask.keys(b, i));
+      for (int64_t tileRows : {64, 128})
+        for (int64_t first = 0; first < queries; first += tileRows) {
+          int64_t rows = std::min(tileRows, queries - first);
+          SCOPED_TRACE(testing::Message() << queries << " queries, " << keys << " keys, rows " << first << " + " << rows
+                                          << ", blocks of " << blockSize << ": " << describe(range));
+          program.run({first, rows, queries, keys, 0});
+          int64_t begin = program[program.blocks.first], end = program[program.blocks.end];
+          int64_t whole = program[program.blocks.firstWhole], wholeEnd = program[program.blocks.endWhole];
+          ASSERT_GE(begin, 0);
+          ASSERT_LT(begin, end);
+          ASSERT_TRUE(begin <= whole && whole <= wholeEnd && wholeEnd <= end);
+          bool any = false;
+          for (int64_t r = 0; r < rows; ++r) {
+            auto [low, high] = program.row(first, r);
+            ASSERT_LE(high, keys);
+            const std::vector<int32_t> &seen = visible[first + r];
+            any |= !seen.empty();
+            if (!seen.empty()) {
+              ASSERT_LE(begin * blockSize, seen.front());
+              ASSERT_GT(end * blockSize, seen.back());
+              ASSERT_LE(low, seen.front());
+              ASSERT_GT(high, seen.back());
+            }
+            if (range.isInterval()) {
+              ASSERT_EQ(std::max<int64_t>(0, high - low), int64_t(seen.size())) << "row " << r;
+            }
+          }
+          if (range.isInterval() && !visible[first].empty()) {
+            ASSERT_EQ(begin, visible[first].front() / blockSize);
+          }
+          if (range.isInterval() && !visible[first + rows - 1].empty()) {
+            ASSERT_EQ(end, visible[first + rows - 1].back() / blockSize + 1);
+          }
+          if (!any && range.isInterval() && GetParam().tellsEmptyTiles) {
+            ASSERT_EQ(begin, 0);
+            ASSERT_EQ(end, 1);
+          }
+          for (int64_t block = begin; block < end; ++block) {
+            bool partial = false;
+            for (int64_t r = 0; r < rows; ++r) {
+              const std::vector<int32_t> &seen = visible[first + r];
+              partial |= std::lower_bound(seen.begin(), seen.end(), (block + 1) * blockSize) -
+                             std::lower_bound(seen.begin(), seen.end(), block * blockSize) < blockSize;
+            }
+            program.run({first, rows, queries, keys, block});
+            ASSERT_EQ(program[program.partial], range.isInterval() ? partial : 1) << "block " << block;
+            ASSERT_EQ(block < whole || block >= wholeEnd, range.isInterval() ? partial : true) << "block " << block;
+          }
+        }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Patterns, KeyBlocksOfPattern,
+    testing::Values(Case{"full"}, Case{"causal"}, Case{"causal(top_left)"}, Case{"window(8, 3)"}, Case{"window(0, 0)"},
+                    Case{"window(100)"}, Case{"window(2000000000, 2000000000)"}, Case{"causal & window(70)"},
+                    Case{"causal(top_left) & window(70)", true, false}, Case{"prefix(1)"}, Case{"prefix(100)"},
+                    Case{"prefix(2000000000)"}, Case{"prefix(70) | causal"}, Case{"not causal"},
+                    Case{"not prefix(33)"}, Case{"not full"}, Case{"not (prefix(64) | causal)"},
+                    Case{"block_diagonal(1)"}, Case{"block_diagonal(16)"}, Case{"block_diagonal(48)"},
+                    Case{"block_diagonal(100)"}, Case{"block_diagonal(128)"}, Case{"block_diagonal(2000000000)"},
+                    Case{"block_diagonal(48) & causal", true, false}, Case{"block_diagonal(48) | causal(top_left)"},
+                    Case{"window(9, 0) | window(0, 50)"}, Case{"j <= i and j >= 3"},
+                    Case{"i - j <= 20 and j - i < 30"}, Case{"j == i + 2"}, Case{"j < n_keys - 5"},
+                    Case{"j >= n_queries - 20 and j <= n_queries + 3"}, Case{"3 * j >= 100 and 2 * j < 150"},
+                    Case{"j <= i or j < 64"}, Case{"j > i + 3 and j <= i", true, false}),
+    [](const auto &info) { return "Case" + std::to_string(info.index); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Residuals, KeyBlocksOfPattern,
+    testing::Values(Case{"2 * j <= i", false}, Case{"j <= i and 2 * j != i", false},
+                    Case{"causal & (prefix(4) | window(8))", false}, Case{"not window(8, 3)", false},
+                    Case{"causal & i + j < 100", false}, Case{"j <= i and doc[i] == kv_doc[j]", false}),
+    [](const auto &info) { return "Case" + std::to_string(info.index); });
+
+// At the greatest lengths and constants no sum may leave 32 bits.
+TEST(KeyBlocks, DoNotOverflow) {
+  std::mt19937_64 random(1);
+  for (const char *pattern :
+       {"causal", "causal(top_left)", "window(2000000000, 2000000000)", "window(1000000000, 1000000000)",
+        "prefix(1073740000)", "prefix(2000000000)", "block_diagonal(1000000007)", "block_diagonal(2000000000)",
+        "j - i < 1073741000 and i - j < 1073741000", "j <= i - n_queries + 1000000000", "j >= i - n_keys"}) {
+    MaskOfPattern mask(pattern);
+    KeyRange range = llvm::cantFail(analyseMask(mask.value()));
+    ASSERT_TRUE(range.isInterval()) << describe(range);
+    Program program(mask.context, range, 128);
+    for (int64_t queries : {int64_t(1), int64_t(1) << 20, kMaxLength})
+      for (int64_t keys : {int64_t(0), int64_t(1), int64_t(1) << 29, kMaxLength})
+        for (int n = 0; n < 50; ++n) {
+          int64_t tiles = (queries + 127) / 128;
+          int64_t first = (n == 0 ? 0 : n == 1 ? tiles - 1 : int64_t(random() % tiles)) * 128;
+          int64_t rows = std::min<int64_t>(128, queries - first);
+          program.run({first, rows, queries, keys, 0});
+          auto clipped = [&](std::pair<int64_t, int64_t> interval) {
+            auto [low, high] = interval;
+            return low < high ? std::pair(low, high) : std::pair<int64_t, int64_t>(0, 0);
+          };
+          SCOPED_TRACE(testing::Message() << pattern << ": " << queries << ", " << keys << ", row " << first);
+          for (int64_t r : {int64_t(0), rows - 1})
+            ASSERT_EQ(clipped(program.row(first, r)), clipped(range.interval(first + r, queries, keys)));
+          auto low = range.interval(first, queries, keys), high = range.interval(first + rows - 1, queries, keys);
+          int64_t begin = low.first / 128, end = (std::max<int64_t>(high.second, 0) + 127) / 128;
+          bool some = low.first < high.second;
+          ASSERT_EQ(program[program.blocks.first], some ? begin : 0);
+          ASSERT_EQ(program[program.blocks.end], some ? end : 1);
+        }
+  }
+}
+
+TEST(KeyBlocks, FullBlocksAreKnownBeforeTheLast) {
+  MaskOfPattern mask("full");
+  KeyRange range = llvm::cantFail(analyseMask(mask.value()));
+  Program program(mask.context, range, 64);
+  program.run({0, 64, 64, 200, 0});
+  EXPECT_EQ(program[program.blocks.firstWhole], 0);
+  EXPECT_EQ(program[program.blocks.endWhole], 3);
+}
+
+TEST(KeyBlocks, ResidualsMakeEveryBlockPartial) {
+  MaskOfPattern mask("2 * j <= i");
+  KeyRange range = llvm::cantFail(analyseMask(mask.value()));
+  Program program(mask.context, range, 64);
+  auto constant = program.partial.getDefiningOp<arith::ConstantOp>();
+  ASSERT_TRUE(constant);
+  EXPECT_TRUE(cast<BoolAttr>(constant.getValue()).getValue());
+}
