@@ -106,6 +106,7 @@ private:
   // codegen/kernel/Mathematics.cpp
   mlir::LogicalResult emitMath(mlir::Operation &op);
   void emitMaskTail(tile::MaskTailOp op);
+  void emitMaskKeys(tile::MaskKeysOp op);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
   size_t registerCount(mlir::RankedTensorType type) const;

@@ -1,5 +1,6 @@
 // codegen/kernel/Mathematics.cpp - register tiles: elementwise arithmetic, masks, reductions.
 #include "codegen/kernel/Emitter.h"
+#include "codegen/kernel/KeyMask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -103,6 +104,21 @@ void Emitter::emitMaskTail(MaskTailOp op) {
   b.setInsertionPointToStart(&branch.getElseRegion().front());
   scf::YieldOp::create(b, loc, in);
   tiles[op.getResult()] = SmallVector<Value>(branch.getResults());
+}
+
+void Emitter::emitMaskKeys(MaskKeysOp op) {
+  auto type = cast<RankedTensorType>(op.getTile().getType());
+  TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane);
+  auto limit = [&](OperandRange terms, ArrayRef<int64_t> blocks, ArrayRef<int64_t> clauses) {
+    KeyLimit limit{{}, blocks, clauses};
+    for (Value term : terms)
+      limit.terms.push_back(scalars[term]);
+    return limit;
+  };
+  const SmallVector<Value> in = tiles[op.getTile()];
+  tiles[op.getResult()] = maskKeys(b, loc, elements, in, scalars[op.getFirstKey()], scalars[op.getFirstQuery()],
+                                   limit(op.getLower(), op.getLowerBlocks(), op.getLowerClauses()),
+                                   limit(op.getUpper(), op.getUpperBlocks(), op.getUpperClauses()));
 }
 
 void Emitter::emitRowReduce(RowReduceOp op) {

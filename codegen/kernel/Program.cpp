@@ -87,6 +87,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](CopyOp copy) { return lowering.copy(*this, copy); })
       .Case([&](ProductWaitOp wait) { return lowering.productWait(*this, wait); })
       .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })
+      .Case([&](MaskKeysOp mask) { return emitMaskKeys(mask), success(); })
       .Case([&](RowReduceOp reduce) { return emitRowReduce(reduce), success(); })
       .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
       .Default([&](Operation *other) { return emitMath(*other); });

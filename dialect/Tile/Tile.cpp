@@ -1,5 +1,6 @@
 // dialect/Tile/Tile.cpp - verifiers, the slot type's syntax, and registration of the dialect `tile`.
 #include "dialect/Tile/Tile.h"
+#include "dialect/Tile/KeyLimits.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"

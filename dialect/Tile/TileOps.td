@@ -173,6 +173,34 @@ def Tile_MaskTailOp : Tile_Op<"mask_tail", [Pure, AllTypesMatch<["tile", "result
   let assemblyFormat = "$tile `,` $rows `block` `(` $block `)` `:` type($tile) attr-dict";
 }
 
+def Tile_MaskKeysOp : Tile_Op<"mask_keys", [Pure, AttrSizedOperandSegments, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "-inf where the key of an element is outside [lower, upper) of its row";
+  let description = [{
+    Column c holds key `first_key` + c, row r query i = `first_query` + r, positions in the own sequence. `lower` is the greatest of its clauses and 0,
+    `upper` the least of its clauses; a clause of several terms is the least of them in `lower`, the greatest in `upper`.
+    A term is its operand, plus i or the start of i's block (i / N * N, not below 0):
+
+    ```mlir
+    %m = tile.mask_keys %s keys(%first_key) queries(%first_query) lower[%l + i] upper[%n_keys, %p | %u + block(64)]
+       : tensor<64x64xf32, #tile.regs<fragment>>
+    ```
+    All are i32 and sums of a term must fit. A bound that no element of a warp is beyond costs its warps a vote; else
+    each element costs a comparison with a constant and a selection.
+
+    Constraints: `tile.mask_keys-C1`: the tile is f32, rows x keys. `tile.mask_keys-C2`: clauses are not empty and add up
+    to the terms. `tile.mask_keys-C3`: blocks have 1 to 2^30 queries.
+  }];
+  let arguments = (ins Tile_RegTile:$tile, I32:$first_key, I32:$first_query, Variadic<I32>:$lower, Variadic<I32>:$upper,
+                       DenseI64ArrayAttr:$lower_blocks, DenseI64ArrayAttr:$lower_clauses,
+                       DenseI64ArrayAttr:$upper_blocks, DenseI64ArrayAttr:$upper_clauses);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = [{
+    $tile `keys` `(` $first_key `)` `queries` `(` $first_query `)`
+    `lower` `` custom<KeyLimits>($lower, $lower_blocks, $lower_clauses)
+    `upper` `` custom<KeyLimits>($upper, $upper_blocks, $upper_clauses) `:` type($tile) attr-dict }];
+  let hasVerifier = 1;
+}
+
 def Tile_RowReduceOp : Tile_Op<"row_reduce", [Pure]> {
   let summary = "reduces each row to one value";
   let arguments = (ins Tile_Reduction:$kind, Tile_RegTile:$tile);

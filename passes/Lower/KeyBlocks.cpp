@@ -1,5 +1,6 @@
 // passes/Lower/KeyBlocks.cpp - the blocks of keys that a tile of queries meets, as i32 arithmetic.
 #include "passes/Lower/KeyBlocks.h"
+#include "dialect/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -109,4 +110,18 @@ RowLimits fovea::emitRowLimits(OpBuilder &b, Location loc, const KeyRange &range
   emit(range.upper, limits.upper);
   limits.upper.push_back({RowTerm{tile.nKeys, 0}});
   return limits;
+}
+
+Value fovea::emitMaskKeys(OpBuilder &b, Location loc, Value scores, Value firstKey, Value firstQuery,
+                          const RowLimits &limits) {
+  SmallVector<Value> terms[2];
+  SmallVector<int64_t> blocks[2], clauses[2];
+  for (auto [n, side] : llvm::enumerate(ArrayRef{&limits.lower, &limits.upper}))
+    for (const auto &clause : *side) {
+      clauses[n].push_back(clause.size());
+      for (const RowTerm &term : clause)
+        terms[n].push_back(term.base), blocks[n].push_back(term.block);
+    }
+  return tile::MaskKeysOp::create(b, loc, scores.getType(), scores, firstKey, firstQuery, terms[0], terms[1], blocks[0],
+                                  clauses[0], blocks[1], clauses[1]);
 }

@@ -46,4 +46,8 @@ struct RowLimits {
 };
 RowLimits emitRowLimits(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile);
 
+/// tile.mask_keys of scores whose column 0 is key `firstKey` (i32) of the sequence.
+mlir::Value emitMaskKeys(mlir::OpBuilder &b, mlir::Location loc, mlir::Value scores, mlir::Value firstKey,
+                         mlir::Value firstQuery, const RowLimits &limits);
+
 } // namespace fovea

@@ -200,7 +200,7 @@ private:
           sharedTraffic(slotBytes(copy.getTo()));
           c.threads += 3 * rates.dependent;
         })
-        .Case<ClearTailOp, MaskTailOp>([&](auto) { c.threads = rates.dependent / 2; }) // full tiles skip the work
+        .Case<ClearTailOp, MaskTailOp, MaskKeysOp>([&](auto) { c.threads = rates.dependent / 2; }) // full tiles skip the work
         .Case([&](RowReduceOp reduce) {
           compute(double(elements(reduce.getTile().getType())));
           c.threads += 2 * rates.dependent;

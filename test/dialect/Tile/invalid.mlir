@@ -183,3 +183,35 @@ tile.kernel @diagonal target("sm_90a") schedule #s {
     tile.pass %s : <64x48xf32, registers>
   }
 }
+
+// -----
+
+func.func @mask_keys_rank(%t: tensor<64xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected an f32 tile of rows x keys, found 'tensor<64xf32, #tile.regs<fragment>>' [tile.mask_keys-C1]}}
+  %m = tile.mask_keys %t keys(%i) queries(%i) lower[] upper[%i] : tensor<64xf32, #tile.regs<fragment>>
+  return
+}
+
+// -----
+
+func.func @mask_keys_clauses(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected the upper limit to have a block for each of its 1 terms, and clauses that add up to them [tile.mask_keys-C2]}}
+  %m = "tile.mask_keys"(%t, %i, %i, %i) {lower_blocks = array<i64>, lower_clauses = array<i64>, upper_blocks = array<i64: 0>, upper_clauses = array<i64: 2>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>} : (tensor<64x16xf32, #tile.regs<fragment>>, i32, i32, i32) -> tensor<64x16xf32, #tile.regs<fragment>>
+  return
+}
+
+// -----
+
+func.func @mask_keys_block(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected blocks of 0 to 2^30 queries in the lower limit, found -4 [tile.mask_keys-C3]}}
+  %m = tile.mask_keys %t keys(%i) queries(%i) lower[%i + block(-4)] upper[%i] : tensor<64x16xf32, #tile.regs<fragment>>
+  return
+}
+
+// -----
+
+func.func @mask_keys_term(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected 'block' or 'i' behind '+'}}
+  %m = tile.mask_keys %t keys(%i) queries(%i) lower[%i + j] upper[%i] : tensor<64x16xf32, #tile.regs<fragment>>
+  return
+}

@@ -39,6 +39,10 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     %t = tile.read %s1 : <64x16xf32, tmem> -> tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: %[[M:.*]] = tile.mask_tail %[[T]], %{{.*}} block(16) : tensor<64x16xf32, #tile.regs<fragment>>
     %m = tile.mask_tail %t, %rows block(16) : tensor<64x16xf32, #tile.regs<fragment>>
+    // CHECK: tile.mask_keys %[[T]] keys(%[[ROW:.*]]) queries(%[[ROWS:.*]]) lower[%[[ROW]] + i] upper[%[[ROWS]], %[[ROW]] | %[[ROW]] + block(64)] : tensor<64x16xf32, #tile.regs<fragment>>
+    %mk = tile.mask_keys %t keys(%row) queries(%rows) lower[%row + i] upper[%rows, %row | %row + block(64)] : tensor<64x16xf32, #tile.regs<fragment>>
+    // CHECK: tile.mask_keys %{{.*}} keys(%{{.*}}) queries(%{{.*}}) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
+    %all = tile.mask_keys %t keys(%row) queries(%rows) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: %[[R:.*]] = tile.row_reduce max %[[M]] : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
     %r = tile.row_reduce max %m : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
     // CHECK: tile.broadcast %[[R]] : tensor<64xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>>
