@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from cases import BUILDERS, boxes, bulk, tcgen05, warp
+from cases import BUILDERS, boxes, bulk, listed, tcgen05, warp
 from harness import Kernel, run
 
 
@@ -20,6 +20,7 @@ def kernels():
     yield from warp.kernels()
     yield from boxes.kernels()
     yield from bulk.kernels()
+    yield from listed.kernels()
 
 
 def policy_of(text):
@@ -31,7 +32,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--emulate", default="fovea-emulate", help="command that takes KERNEL.ptx --launch launch.json")
     p.add_argument("-k", action="append", default=[])
-    p.add_argument("--family", action="append", default=[], help="gemm, mma, tmem, tma, simt, attention, measured, tcgen05, warp, boxes, bulk (a module of cases/)")
+    p.add_argument("--family", action="append", default=[], help="gemm, mma, tmem, tma, simt, attention, measured, tcgen05, warp, boxes, bulk, listed (a module of cases/)")
     p.add_argument("--policy", action="append", default=[])
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--limit", type=int, default=600, help="seconds for one launch")

@@ -439,6 +439,8 @@ def add_products():
         for kind, spellings in (("mxf8f6f4", (("", 1), (".block32", 1), (".scale_vec::1X", 1))), ("mxf4", (("", 2), (".block32", 2), (".scale_vec::2X", 2))),
                                 ("mxf4nvf4", ((".block16", 4), (".block32", 2), (".scale_vec::4X", 4), (".scale_vec::2X", 2)))):
             for spelling, scales in spellings:
+                if group == 1 and "X" in spelling:  # the collector is optional
+                    add_mma(f"mma_{kind}{spelling.replace('::', '')}_bare", f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale{spelling}", kind=kind, scales=scales)
                 for sp in ("", ".sp"):
                     base = f"tcgen05.mma{sp}.cta_group::{group}.kind::{kind}.block_scale{spelling}.collector::a::discard"
                     add_mma(f"mma{sp}{group}_{kind}{spelling.replace('::', '')}", base, kind=kind, group=group, scales=scales, sparse=bool(sp))
