@@ -75,11 +75,61 @@ void decodeGetRank(Decoder &d) {
   i.imm = ptx::bytesOf(t) == 8;
 }
 
+/// alloca, stacksave, stackrestore: each thread's own stack behind its local variables. r: d, size; imm: alignment.
+constexpr uint32_t kStackBytes = 16384;
+uint32_t stackBase(const Warp &w) { return w.code->localBytes - kStackBytes; }
+Step allocate(Warp &w, const Inst &i) {
+  const uint64_t *bytes = w.reg<uint64_t>(i.r[1]);
+  uint64_t *d = w.reg<uint64_t>(i.r[0]);
+  eachLane(w.active, [&](int l) {
+    uint64_t at = (stackBase(w) + w.stack[l] + i.imm - 1) / i.imm * i.imm;
+    if (bytes[l] > kStackBytes || at + bytes[l] > w.code->localBytes)
+      faultAt(w, l, "out of bounds: alloca of " + std::to_string(bytes[l]) + " bytes, a thread's stack has " + std::to_string(kStackBytes));
+    d[l] = at;
+    w.stack[l] = uint32_t(at + bytes[l] - stackBase(w));
+  });
+  return Step::Next;
+}
+Step saveStack(Warp &w, const Inst &i) {
+  forLanes(w, w.reg<uint64_t>(i.r[0]), [&](int l) { return uint64_t(stackBase(w) + w.stack[l]); });
+  return Step::Next;
+}
+Step restoreStack(Warp &w, const Inst &i) {
+  const uint64_t *a = w.reg<uint64_t>(i.r[0]);
+  eachLane(w.active, [&](int l) {
+    if (a[l] < stackBase(w) || a[l] > stackBase(w) + w.stack[l])
+      faultAt(w, l, "out of bounds: stackrestore of a value that stacksave did not give");
+    w.stack[l] = uint32_t(a[l] - stackBase(w));
+  });
+  return Step::Next;
+}
+void stack(Decoder &d) {
+  if (d.needType("the .u64") != Type::U64)
+    d.fail("the stack instructions take .u64 (addresses have 64 bits)");
+  d.output().usesStack = kStackBytes;
+  if (d.in->opcode != "alloca") {
+    d.count(1, 1);
+    bool save = d.in->opcode == "stacksave";
+    uint32_t r = save ? d.dst(d.op(0), 8) : d.src(d.op(0), Type::U64);
+    d.emit(save ? saveStack : restoreStack).r[0] = r;
+    return;
+  }
+  d.count(2, 3);
+  uint64_t align = d.operands() == 3 ? uint64_t(d.immediate(d.op(2), "the alignment")) : 8;
+  if (!align || align & (align - 1) || align > 1024)
+    d.fail("the alignment of alloca is a power of two up to 1024");
+  uint32_t bytes = d.src(d.op(1), Type::U64), r = d.dst(d.op(0), 8);
+  Inst &i = d.emit(allocate);
+  i.r[0] = r, i.r[1] = bytes;
+  i.imm = align;
+}
+
 } // namespace
 
 void addAddressOps(OpcodeTable &t) {
   t.add({"prefetch", "prefetchu", "discard", "applypriority"}, hints);
   t.add({"createpolicy"}, policies);
+  t.add({"alloca", "stacksave", "stackrestore"}, stack);
   t.add({"mapa"}, decodeMapa);
   t.add({"getctarank"}, decodeGetRank);
 }

@@ -158,6 +158,8 @@ void decodeAtomic(Decoder &d) {
   AtomicForm *f = d.extra<AtomicForm>();
   bool isAtom = d.in->opcode == "atom";
   bool async = !isAtom && d.mods.take(".async");
+  if (d.mods.take(".mmio"))
+    async = false;  // red.async.mmio.release.global tells nobody when it is done: done at once here
   d.mods.oneOf({".relaxed", ".acquire", ".release", ".acq_rel"});
   d.mods.oneOf({".cta", ".cluster", ".gpu", ".sys"});
   f->where = takeSpace(d);

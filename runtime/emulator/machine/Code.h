@@ -60,6 +60,7 @@ struct Code {
   uint32_t maxnreg = 0, minnctapersm = 0;
   bool explicitCluster = false;
   bool usesTmem = false;
+  uint32_t usesStack = 0;                      ///< bytes of `localBytes` that alloca takes from
   /// Accumulators are touched while their wgmma is in flight: every wgmma waits for its result, as ptxas makes it do.
   bool serialWgmma = false;
   uint32_t earlyTmemUseLine = 0;               ///< a tcgen05.ld result used before its wait::ld, 0 none

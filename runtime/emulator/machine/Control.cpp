@@ -162,6 +162,7 @@ static void sleep(Decoder &d) {
   d.emit(yieldNow);
 }
 static void monitor(Decoder &d) {
+  d.mods.take(".mask");
   d.count(1, 1);
   d.emit(nothing);
 }

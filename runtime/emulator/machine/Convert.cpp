@@ -21,12 +21,13 @@ Step pack(Warp &w, const Inst &i) {
   const int32_t *a = w.reg<int32_t>(i.r[1]), *b = w.reg<int32_t>(i.r[2]);
   const uint32_t *c = w.reg<uint32_t>(i.r[3]);
   Type to = Type(i.imm);
-  int bits = ptx::bytesOf(to) * 8;
-  int64_t low = ptx::isSigned(to) ? -(int64_t(1) << (bits - 1)) : 0, high = ptx::isSigned(to) ? (int64_t(1) << (bits - 1)) - 1 : (int64_t(1) << bits) - 1;
+  int bits = int(i.r[4]);
+  bool sign = to == Type::S16 || to == Type::S8 || to == Type::S4 || to == Type::S2;
+  int64_t low = sign ? -(int64_t(1) << (bits - 1)) : 0, high = sign ? (int64_t(1) << (bits - 1)) - 1 : (int64_t(1) << bits) - 1;
   auto sat = [&](int32_t v) { return uint32_t(v < low ? low : v > high ? high : v) & ((1u << bits) - 1); };
   forLanes(w, w.reg<uint32_t>(i.r[0]), [&](int l) {
     uint32_t both = sat(a[l]) << bits | sat(b[l]);
-    return bits == 16 ? both : c[l] << 16 | both;
+    return bits == 16 ? both : c[l] << (2 * bits) | both;
   });
   return Step::Next;
 }
@@ -35,14 +36,16 @@ void convert(Decoder &d) {
   if (d.mods.take(".pack")) {
     d.mods.take(".sat");
     Type to = d.needType("a target"), from = d.needType("a source");
-    if (from != Type::S32 || (to != Type::U16 && to != Type::S16 && to != Type::U8 && to != Type::S8))
-      d.fail("cvt.pack converts .s32 to .u16, .s16, .u8 or .s8");
+    int bits = to == Type::U16 || to == Type::S16 ? 16 : to == Type::U8 || to == Type::S8 ? 8 : to == Type::U4 || to == Type::S4 ? 4 : to == Type::U2 || to == Type::S2 ? 2 : 0;
+    if (from != Type::S32 || !bits)
+      d.fail("cvt.pack converts .s32 to an integer of 16, 8, 4 or 2 bits");
     bool four = d.mods.type() == Type::B32;
     d.count(four ? 4 : 3, four ? 4 : 3);
     uint32_t a = d.src(d.op(1), from), b = d.src(d.op(2), from), c = four ? d.src(d.op(3), Type::B32) : d.constant(0, 4);
     uint32_t r = d.dst(d.op(0), 4);
     Inst &i = d.emit(pack);
     i.r[0] = r, i.r[1] = a, i.r[2] = b, i.r[3] = c;
+    i.r[4] = uint32_t(bits);
     i.imm = uint64_t(to);
     return;
   }
@@ -53,7 +56,7 @@ void convert(Decoder &d) {
   if (r >= 0)
     f.round = rounds[r];
   if (d.mods.take(".rs"))
-    d.fail("stochastic rounding (.rs) is not supported");
+    d.fail("stochastic rounding (.rs) is not supported: which random bits go to which element is known as a figure only; use .rn");
   f.ftz = d.mods.take(".ftz");
   f.sat = d.mods.take(".sat");
   f.satfinite = d.mods.take(".satfinite");

@@ -200,6 +200,15 @@ void Decoder::instruction() {
     const OpcodeTable &table = OpcodeTable::get();
     auto it = table.functions.find(o);
     if (it == table.functions.end()) {
+      static const std::unordered_map<std::string_view, const char *> absent = {
+          {"multimem", "it needs a multicast object of several devices, which this driver does not make"},
+          {"tex", "textures are not emulated; use ld.global"}, {"tld4", "textures are not emulated; use ld.global"},
+          {"txq", "textures are not emulated"}, {"istypep", "textures and surfaces are not emulated"},
+          {"suld", "surfaces are not emulated; use ld.global"}, {"sust", "surfaces are not emulated; use st.global"},
+          {"sured", "surfaces are not emulated; use red.global"}, {"suq", "surfaces are not emulated"}};
+      auto known = absent.find(o);
+      if (known != absent.end())
+        fail("'" + std::string(o) + "' is not supported: " + known->second);
       std::vector<std::string_view> all = table.names;
       all.insert(all.end(), {"bra", "brx", "call", "ret", "exit"});
       std::string near = ptx::nearest(o, all);
@@ -350,7 +359,7 @@ void Decoder::finish() {
   code->registerBytes = next;
   code->constantsBegin = 0;
   code->staticShared = sharedNext - kSharedReserved;
-  code->localBytes = (localNext + 15) & ~15u;
+  code->localBytes = ((localNext + 15) & ~15u) + code->usesStack;
   code->ptxRegisters = uint32_t(entry.registers.size());
   // Labels to instruction indices.
   for (Inst &i : code->insts) {

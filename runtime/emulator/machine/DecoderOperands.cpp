@@ -339,7 +339,9 @@ uint32_t Decoder::special(const Operand &o, int bytes) {
     fail("'" + std::string(o.text) + "' cannot be read at this width");
   auto it = fixed.find(o.text);
   if (it == fixed.end()) {
-    if (o.text.substr(0, 7) == "%envreg")
+    // Not set by this driver: environment registers, performance counters, the graph that runs; regions that the system reserves.
+    auto named = [&](std::string_view head) { return o.text.substr(0, head.size()) == head; };
+    if (named("%envreg") || named("%pm") || named("%reserved_smem_offset_") || o.text == "%current_graph_exec")
       return constant(0, bytes);
     std::vector<std::string_view> names;
     for (auto &f : fixed)

@@ -89,12 +89,27 @@ void unaryFunction(Decoder &d) {
   emitFloat(d, op, t, flags, round, {r, a});
 }
 
+/// What a tensor copy with NaN fill puts where the tensor ends (measured on an H200; the same bits for f16 and bf16).
+constexpr uint16_t kOobNan = 0x7FF7;
+
+/// fma.oob: a half whose operands hold that NaN is +0. r: d, result, a, b, c.
+template <class T> Step clearOob(Warp &w, const Inst &i) {
+  const T *v = w.reg<T>(i.r[1]), *a = w.reg<T>(i.r[2]), *b = w.reg<T>(i.r[3]), *c = w.reg<T>(i.r[4]);
+  forLanes(w, w.reg<T>(i.r[0]), [=](int l) {
+    T r = v[l];
+    for (unsigned s = 0; s < sizeof(T) * 8; s += 16)
+      if (uint16_t(a[l] >> s) == kOobNan || uint16_t(b[l] >> s) == kOobNan || uint16_t(c[l] >> s) == kOobNan)
+        r = T(r & ~(uint32_t(0xffff) << s));
+    return r;
+  });
+  return Step::Next;
+}
+
 void fma(Decoder &d) {
   int round = rounding(d);
   unsigned flags = (d.mods.take(".ftz") ? Ftz : 0) | (d.mods.take(".sat") ? Sat : 0);
   bool relu = d.mods.take(".relu");
-  if (d.mods.take(".oob"))
-    d.fail("fma.oob is not supported");
+  bool oob = d.mods.take(".oob");
   Type t = d.needType("a floating-point"), ab = d.mods.type();
   if (round < 0)
     d.fail("'fma' needs a rounding modifier");
@@ -104,7 +119,14 @@ void fma(Decoder &d) {
   else if (t != Type::F32 || (ab != Type::F16 && ab != Type::BF16))
     d.fail("mixed precision exists for .f32 with .f16 or .bf16 sources only");
   uint32_t a = mixedSource(d, d.op(1), ab, t), b = mixedSource(d, d.op(2), ab, t), c = d.src(d.op(3), t);
-  emitFloat(d, relu ? FloatOp::FmaRelu : FloatOp::Fma, t, flags, round, {d.dst(d.op(0), ptx::bytesOf(t)), a, b, c});
+  uint32_t r = d.dst(d.op(0), ptx::bytesOf(t)), result = oob ? d.temporary(ptx::bytesOf(t)) : r;
+  emitFloat(d, relu ? FloatOp::FmaRelu : FloatOp::Fma, t, flags, round, {result, a, b, c});
+  if (oob) {
+    if (ptx::bytesOf(t) > 4 || t == Type::F32)
+      d.fail("fma.oob exists for .f16, .bf16 and their pairs");
+    Inst &i = d.emit(ptx::bytesOf(t) == 2 ? clearOob<uint16_t> : clearOob<uint32_t>);
+    i.r[0] = r, i.r[1] = result, i.r[2] = a, i.r[3] = b, i.r[4] = c;
+  }
 }
 
 Step testp(Warp &w, const Inst &i) {
@@ -161,7 +183,7 @@ void decodeFloatArithmetic(Decoder &d) {
   std::string_view o = d.in->opcode;
   int round = rounding(d);
   unsigned flags = (d.mods.take(".ftz") ? Ftz : 0) | (d.mods.take(".sat") ? Sat : 0);
-  bool nan = false, xorsign = false;
+  bool nan = false, xorsign = false, magnitude = false;
   int division = -1;
   if (o == "min" || o == "max") {
     nan = d.mods.take(".NaN");
@@ -170,6 +192,8 @@ void decodeFloatArithmetic(Decoder &d) {
       d.mods.take(".abs");
     } else if (d.mods.take(".xorsign.abs")) {
       xorsign = true;
+    } else {
+      magnitude = d.mods.take(".abs");
     }
   }
   if (o == "add" || o == "sub" || o == "mul")
@@ -191,10 +215,20 @@ void decodeFloatArithmetic(Decoder &d) {
   if ((o == "min" || o == "max") && d.operands() == 4) {
     if (t != Type::F32 || xorsign)
       d.fail("three operands exist for .f32 only");
-    uint32_t a = d.src(d.op(1), t), b = d.src(d.op(2), t), c = d.src(d.op(3), t);
+    uint32_t s[3];
+    for (size_t k = 0; k < 3; ++k) {
+      s[k] = d.src(d.op(k + 1), t);
+      if (magnitude) {
+        uint32_t m = d.temporary(4);
+        emitFloat(d, FloatOp::Abs, t, 0, 0, {m, s[k]});
+        s[k] = m;
+      }
+    }
     return emitFloat(d, o == "min" ? (nan ? FloatOp::MinNan3 : FloatOp::Min3) : (nan ? FloatOp::MaxNan3 : FloatOp::Max3), t, flags, 0,
-                     {d.dst(d.op(0), bytes), a, b, c});
+                     {d.dst(d.op(0), bytes), s[0], s[1], s[2]});
   }
+  if (magnitude)
+    d.fail("without .xorsign, .abs goes with three operands");
   d.count(3, 3);
   Type second = d.mods.type();  // add.f32.bf16: the first source is narrow
   uint32_t a, b;

@@ -144,11 +144,14 @@ void mul24(Decoder &d) {
   Type t = d.needType("an integer");
   if (d.in->opcode == "mul24")
     return binary(d, part == 1 ? IntOp::Mul24Hi : IntOp::Mul24Lo, t);
-  if (part == 1)
-    d.fail("mad24.hi is not supported");
+  bool sat = d.mods.take(".sat");
   d.count(4, 4);
   uint32_t a = d.src(d.op(1), t), b = d.src(d.op(2), t), c = d.src(d.op(3), t), r = d.dst(d.op(0), 4);
-  emitInt(d, IntOp::Mad24Lo, t, {r, a, b, c});
+  if (part != 1)
+    return emitInt(d, IntOp::Mad24Lo, t, {r, a, b, c});
+  uint32_t high = d.temporary(4);
+  emitInt(d, IntOp::Mul24Hi, t, {high, a, b});
+  emitInt(d, sat ? IntOp::AddSat : IntOp::Add, t, {r, high, c});
 }
 
 void divideRemainder(Decoder &d) {
@@ -242,13 +245,58 @@ void permute(Decoder &d) {
   emitInt(d, IntOp::Prmt, t, {r, a, b, c}, uint64_t(mode + 1));
 }
 
+/// p = (result != 0) and/or q. r: p, result, q; imm 0 or, 1 and.
+Step lop3Predicate(Warp &w, const Inst &i) {
+  const uint32_t *v = w.reg<uint32_t>(i.r[1]);
+  uint32_t &p = w.pred(i.r[0]), q = w.pred(i.r[2]);
+  uint32_t set = maskLanes(w, 0, [=](int l) { return v[l] != 0; });
+  p = ((i.imm ? set & q : set | q) & w.active) | (p & ~w.active);
+  return Step::Next;
+}
 void lop3(Decoder &d) {
-  if (d.mods.oneOf({".or", ".and"}) >= 0)
-    d.fail("lop3 with a predicate operand is not supported");
+  int boolean = d.mods.oneOf({".or", ".and"});
   Type t = d.needType("the .b32");
-  d.count(5, 5);
-  uint32_t a = d.src(d.op(1), t), b = d.src(d.op(2), t), c = d.src(d.op(3), t), r = d.dst(d.op(0), 4);
-  emitInt(d, IntOp::Lop3, t, {r, a, b, c}, uint64_t(d.immediate(d.op(4), "the truth table")) & 255);
+  d.count(boolean < 0 ? 5 : 6, boolean < 0 ? 5 : 6);
+  uint32_t a = d.src(d.op(1), t), b = d.src(d.op(2), t), c = d.src(d.op(3), t);
+  uint64_t table = uint64_t(d.immediate(d.op(4), "the truth table")) & 255;
+  if (boolean < 0)
+    return emitInt(d, IntOp::Lop3, t, {d.dst(d.op(0), 4), a, b, c}, table);
+  if (d.op(0).kind != Operand::Pair)
+    d.fail("lop3.and and lop3.or write d|p");
+  uint32_t q = d.srcPred(d.op(5)), result = d.temporary(4);
+  emitInt(d, IntOp::Lop3, t, {result, a, b, c}, table);
+  uint32_t p = d.dstPred(d.op(0).parts[1]);
+  Inst &i = d.emit(lop3Predicate);
+  i.r[0] = p, i.r[1] = result, i.r[2] = q;
+  i.imm = uint64_t(boolean);
+  if (d.op(0).parts[0].kind != Operand::Sink)
+    emitInt(d, IntOp::Or, t, {d.dst(d.op(0).parts[0], 4), result, result});
+}
+
+/// fns.b32 d, mask, base, n: the n-th set bit of mask from base on (n < 0: downwards; 0: base itself if set), else ~0.
+Step findNthSet(Warp &w, const Inst &i) {
+  const uint32_t *mask = w.reg<uint32_t>(i.r[1]), *base = w.reg<uint32_t>(i.r[2]);
+  const int32_t *n = w.reg<int32_t>(i.r[3]);
+  forLanes(w, w.reg<uint32_t>(i.r[0]), [=](int l) {
+    uint32_t result = ~0u;
+    if (base[l] > 31)
+      return result;
+    if (n[l] == 0)
+      return mask[l] >> base[l] & 1 ? base[l] : result;
+    int64_t wanted = n[l] < 0 ? -int64_t(n[l]) : n[l], step = n[l] < 0 ? -1 : 1;
+    for (int64_t at = base[l]; at >= 0 && at < 32; at += step)
+      if (mask[l] >> at & 1 && --wanted == 0)
+        return uint32_t(at);
+    return result;
+  });
+  return Step::Next;
+}
+void decodeFindNthSet(Decoder &d) {
+  Type t = d.needType("the .b32");
+  d.count(4, 4);
+  uint32_t a = d.src(d.op(1), t), b = d.src(d.op(2), Type::U32), n = d.src(d.op(3), Type::S32), r = d.dst(d.op(0), 4);
+  Inst &i = d.emit(findNthSet);
+  i.r[0] = r, i.r[1] = a, i.r[2] = b, i.r[3] = n;
 }
 
 void sad(Decoder &d) {
@@ -295,6 +343,7 @@ void addInteger(OpcodeTable &t) {
   t.add({"popc", "clz", "brev", "bfind", "bfe", "bfi"}, bits);
   t.add({"prmt"}, permute);
   t.add({"lop3"}, lop3);
+  t.add({"fns"}, decodeFindNthSet);
   t.add({"sad"}, sad);
   t.add({"dp4a", "dp2a"}, dp4a);
   t.add({"bmsk", "szext"}, masks);

@@ -65,6 +65,7 @@ struct Warp : Lanes {
   std::map<uint32_t, ThreadGroups> cpAsync;  ///< per lane: cp.async groups
   std::vector<std::unique_ptr<TmemStore>> tmemStores;  ///< issued, not yet waited for
   bool carry[32] = {};
+  uint32_t stack[32] = {};                                ///< bytes that alloca has handed out
   std::unique_ptr<uint8_t[]> file;
   bool runnable() const {
     for (const Group &g : groups)

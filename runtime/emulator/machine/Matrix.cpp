@@ -7,6 +7,7 @@
 namespace fovea::emulator {
 
 void addWgmma(OpcodeTable &t);  // WgmmaOps.cpp
+void addWmma(OpcodeTable &t);   // Wmma.cpp
 
 namespace {
 
@@ -115,7 +116,7 @@ void decodeMoveTransposed(Decoder &d) {
 
 // ---- mma.sync ------------------------------------------------------------------------------------------------------
 
-struct MmaForm16 : Extra { WarpMmaForm form; std::vector<uint32_t> regs[4]; bool wide[4]; };
+struct MmaForm16 : Extra { WarpMmaForm form; std::vector<uint32_t> regs[4]; bool wide[4]; uint32_t metadata = 0; };
 
 Step warpMma(Warp &w, const Inst &i) {
   const MmaForm16 &f = *static_cast<const MmaForm16 *>(i.extra);
@@ -130,7 +131,7 @@ Step warpMma(Warp &w, const Inst &i) {
     }
   }
   try {
-    execute(f.form, regs[0], regs[1], regs[2], regs[3]);
+    execute(f.form, regs[0], regs[1], regs[2], regs[3], {w.regs + f.metadata, 4});
   } catch (const Fault &fault) {
     faultAt(w, -1, fault.what());
   }
@@ -160,19 +161,22 @@ bool mmaType(Type t, WarpMmaType &out) {
 }
 
 void decodeMma(Decoder &d) {
-  if (d.mods.take(".sp") || d.mods.take(".sp::ordered_metadata"))
-    d.fail("sparse mma.sync is not supported");
+  bool sparse = d.mods.oneOf({".sp", ".sp::ordered_metadata"}) >= 0;
   d.mods.take(".sync");
   d.mods.take(".aligned");
   std::string_view shape = d.mods.takeIf([](std::string_view m) { return m.size() > 5 && m[1] == 'm' && m[2] >= '0' && m[2] <= '9'; });
   MmaForm16 *f = d.extra<MmaForm16>();
   if (shape.empty() || std::sscanf(std::string(shape).c_str(), ".m%un%uk%u", &f->form.m, &f->form.n, &f->form.k) != 3)
     d.fail("mma needs a shape");
-  if (d.mods.oneOf({".row"}) != 0 || d.mods.oneOf({".col"}) != 0)
-    d.fail("mma.sync exists as .row.col only");
-  if (d.mods.take(".kind::f8f6f4")) {
-  } else if (!d.mods.takeIf([](std::string_view m) { return m.substr(0, 6) == ".kind:"; }).empty())
-    d.fail("block-scaled mma.sync is not supported");
+  auto isOrder = [](std::string_view m) { return m == ".row" || m == ".col"; };
+  std::string_view orderA = d.mods.takeIf(isOrder), orderB = d.mods.takeIf(isOrder);
+  if (orderA.empty() || orderB.empty())
+    d.fail("mma needs an order of A and of B: .row.col");
+  bool plainKind = d.mods.take(".kind::f8f6f4");  // what sm_100a has of it is what it has without
+  if (!plainKind && !d.mods.takeIf([](std::string_view m) { return m.substr(0, 6) == ".kind:"; }).empty())
+    d.fail("block-scaled mma.sync exists on sm_120a, not on sm_90a and sm_100a; on sm_100a tcgen05.mma scales blocks");
+  f->form.rowA = orderA == ".row", f->form.rowB = orderB == ".row";
+  f->form.sparse = sparse;
   f->form.satfinite = d.mods.take(".satfinite");
   bool bits = d.mods.take(".xor");
   bool band = !bits && d.mods.take(".and");
@@ -185,7 +189,12 @@ void decodeMma(Decoder &d) {
     if (!mmaType(types[k], *to[k]))
       d.fail("mma.sync does not know this type");
   }
-  d.count(4, 4);
+  d.count(sparse ? 6 : 4, sparse ? 6 : 4);
+  if (sparse) {
+    f->metadata = d.src(d.op(4), Type::B32);
+    int64_t selector = d.immediate(d.op(5), "the sparsity selector");
+    f->form.selector = selector < 0 || selector > 3 ? 4 : unsigned(selector);
+  }
   WarpMmaRegisters want;
   try {
     want = checkForm(f->form);
@@ -214,6 +223,7 @@ void addMatrix(OpcodeTable &t) {
   t.add({"movmatrix"}, decodeMoveTransposed);
   t.add({"mma"}, decodeMma);
   addWgmma(t);
+  addWmma(t);
 }
 
 } // namespace fovea::emulator

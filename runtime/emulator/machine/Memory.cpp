@@ -237,15 +237,16 @@ void decodeStoreBulk(Decoder &d) {
 
 void loadStore(Decoder &d) {
   bool isLoad = d.in->opcode == "ld" || d.in->opcode == "ldu";
-  int order = d.mods.oneOf({".weak", ".volatile", ".relaxed", ".acquire", ".release", ".mmio"});
-  if (order == 5)
-    d.mods.take(".relaxed");
+  bool mmio = d.mods.take(".mmio");
+  bool async = d.mods.take(".async");
+  int order = d.mods.oneOf({".weak", ".volatile", ".relaxed", ".acquire", ".release"});
   if ((order == 3 && !isLoad) || (order == 4 && isLoad))
     d.fail(isLoad ? "a load has no .release" : "a store has no .acquire");
   int scope = d.mods.oneOf({".cta", ".cluster", ".gpu", ".sys"});
   if (order >= 2 && scope < 0)
     d.fail("a scope (.cta .cluster .gpu .sys) is needed with this ordering");
-  if (d.mods.take(".async"))
+  // st.async.mmio.release.global is ordered like a release store and tells nobody when it is done: done at once here.
+  if (async && !mmio)
     return decodeStoreAsync(d);
   if (!isLoad && d.mods.take(".bulk"))
     return decodeStoreBulk(d);

@@ -2,6 +2,8 @@
 #include "runtime/emulator/machine/AluOps.h"
 #include "runtime/emulator/machine/Decoder.h"
 #include "runtime/emulator/machine/Machine.h"
+#include <array>
+#include <map>
 
 namespace fovea::emulator {
 namespace {
@@ -84,10 +86,32 @@ Step unpackWhole(Warp &w, const Inst &i) {
 
 Type pieceType(int bytes) { return bytes == 1 ? Type::B8 : bytes == 2 ? Type::B16 : bytes == 4 ? Type::B32 : Type::B64; }
 
+/// mov.v4.u32 {x, y, z, w}, %tid: the vector special registers, which PTX 1 introduced.
+void moveSpecialVector(Decoder &d, size_t n) {
+  static const std::map<std::string_view, std::array<std::string_view, 3>> vectors = {
+      {"%tid", {"%tid.x", "%tid.y", "%tid.z"}}, {"%ntid", {"%ntid.x", "%ntid.y", "%ntid.z"}},
+      {"%ctaid", {"%ctaid.x", "%ctaid.y", "%ctaid.z"}}, {"%nctaid", {"%nctaid.x", "%nctaid.y", "%nctaid.z"}}};
+  const Operand &to = d.op(0);
+  auto it = vectors.find(d.op(1).text);
+  if (d.op(1).kind != Operand::Special || it == vectors.end() || to.kind != Operand::Vector || to.parts.size() != n)
+    d.fail("a vector mov reads %tid, %ntid, %ctaid or %nctaid into as many registers");
+  for (size_t k = 0; k < n; ++k) {
+    Operand part = d.op(1);
+    if (k < 3)
+      part.text = it->second[k];
+    uint32_t a = k < 3 ? d.src(part, Type::U32) : d.constant(0, 4), r = d.dst(to.parts[k], 4);
+    Inst &i = d.emit(FOVEA_LANE_CALL(moveHandler(4)));
+    i.r[0] = r, i.r[1] = a;
+  }
+}
+
 void move(Decoder &d) {
+  int vector = d.mods.oneOf({".v2", ".v4"});
   Type t = d.needType("a");
   if (t == Type::U16 || t == Type::S16) t = Type::B16;
   d.count(2, 2);
+  if (vector >= 0)
+    return moveSpecialVector(d, vector ? 4 : 2);
   const Operand &to = d.op(0), &from = d.op(1);
   if (t == Type::Pred) {
     uint32_t a = d.srcPred(from), r = d.dstPred(to);
@@ -136,6 +160,29 @@ int comparison(Decoder &d) {
   return d.mods.oneOf({".eq", ".ne", ".lt", ".le", ".gt", ".ge", ".lo", ".ls", ".hi", ".hs", ".equ", ".neu", ".ltu", ".leu", ".gtu", ".geu", ".num", ".nan"});
 }
 
+/// Compares the halves of operands 1 and 2: two temporary predicates, low half first.
+void compareHalves(Decoder &d, Cmp c, Type t, bool ftz, uint32_t out[2]) {
+  Type half = t == Type::F16x2 ? Type::F16 : Type::BF16;
+  Handler h = FOVEA_LANE_CALL(compareHandler(c, half, ftz));
+  if (!h)
+    d.fail("this comparison is not defined for this type");
+  uint32_t whole[2] = {d.src(d.op(1), t), d.src(d.op(2), t)}, halves[2][2];
+  for (int s = 0; s < 2; ++s) {
+    Pieces *p = d.extra<Pieces>();
+    p->count = 2, p->bytes = 2, p->wholeBytes = 4;
+    for (int k = 0; k < 2; ++k)
+      p->at[k] = halves[s][k] = d.temporary(2);
+    Inst &i = d.emit(unpackWhole);
+    i.r[1] = whole[s];
+    i.extra = p;
+  }
+  for (int k = 0; k < 2; ++k) {
+    out[k] = d.temporaryPred();
+    Inst &i = d.emit(h);
+    i.r[0] = out[k], i.r[1] = halves[0][k], i.r[2] = halves[1][k];
+  }
+}
+
 void setPredicate(Decoder &d) {
   int c = comparison(d);
   if (c < 0)
@@ -148,23 +195,15 @@ void setPredicate(Decoder &d) {
   bool pair = to.kind == Operand::Pair;
   if (t == Type::F16x2 || t == Type::BF16x2) {
     // p from the low halves, q from the high ones: two comparisons on unpacked halves.
-    if (!pair || boolean >= 0)
-      d.fail("packed setp writes p|q and takes no third predicate here");
-    Type half = t == Type::F16x2 ? Type::F16 : Type::BF16;
-    uint32_t whole[2] = {d.src(d.op(1), t), d.src(d.op(2), t)}, halves[2][2];
-    for (int s = 0; s < 2; ++s) {
-      Pieces *p = d.extra<Pieces>();
-      p->count = 2, p->bytes = 2, p->wholeBytes = 4;
-      for (int k = 0; k < 2; ++k)
-        p->at[k] = halves[s][k] = d.temporary(2);
-      Inst &i = d.emit(unpackWhole);
-      i.r[1] = whole[s];
-      i.extra = p;
-    }
-    for (int k = 0; k < 2; ++k) {
-      Inst &i = d.emit(FOVEA_LANE_CALL(compareHandler(Cmp(c), half, ftz)));
-      i.r[0] = d.dstPred(to.parts[size_t(k)]);
-      i.r[1] = halves[0][k], i.r[2] = halves[1][k];
+    if (!pair)
+      d.fail("packed setp writes p|q");
+    uint32_t both[2], third = boolean >= 0 ? d.srcPred(d.op(3)) : Decoder::kTrue;
+    compareHalves(d, Cmp(c), t, ftz, both);
+    for (size_t k = 0; k < 2; ++k) {
+      uint32_t p = d.dstPred(to.parts[k]);
+      Inst &i = d.emit(combine);
+      i.r[0] = p, i.r[1] = d.sinkRegister(), i.r[2] = both[k], i.r[3] = third;
+      i.imm = uint64_t(boolean + 1);
     }
     return;
   }
@@ -194,6 +233,30 @@ Step setValue(Warp &w, const Inst &i) {
   eachLane(w.active, [&](int l) { setPiece(w, i.r[0], int(i.r[2]), l, p & kLaneBit[l] ? i.imm : 0); });
   return Step::Next;
 }
+/// set of f16x2 or bf16x2: each half of d is 1.0 (all ones for .u32 and .s32) or 0.
+void setHalves(Decoder &d, Cmp c, Type to, Type t, bool ftz, int boolean) {
+  uint64_t one = to == t ? (t == Type::F16x2 ? 0x3c00 : 0x3f80) : to == Type::U32 || to == Type::S32 ? 0xffff : 0;
+  if (!one)
+    d.fail("a packed set writes its own type, .u32 or .s32");
+  uint32_t both[2], third = boolean >= 0 ? d.srcPred(d.op(3)) : Decoder::kTrue;
+  compareHalves(d, c, t, ftz, both);
+  Pieces *p = d.extra<Pieces>();
+  p->count = 2, p->bytes = 2, p->wholeBytes = 4;
+  for (int k = 0; k < 2; ++k) {
+    Inst &i = d.emit(combine);
+    i.r[0] = both[k], i.r[1] = d.sinkRegister(), i.r[2] = both[k], i.r[3] = third;
+    i.imm = uint64_t(boolean + 1);
+    p->at[k] = d.temporary(2);
+    Inst &j = d.emit(setValue);
+    j.r[0] = p->at[k], j.r[1] = both[k], j.r[2] = 2;
+    j.imm = one;
+  }
+  uint32_t r = d.dst(d.op(0), 4);
+  Inst &i = d.emit(packWhole);
+  i.r[0] = r;
+  i.extra = p;
+}
+
 void setRegister(Decoder &d) {
   int c = comparison(d), boolean = d.mods.oneOf({".and", ".or", ".xor"});
   bool ftz = d.mods.take(".ftz");
@@ -201,6 +264,8 @@ void setRegister(Decoder &d) {
   if (c < 0)
     d.fail("'set' needs a comparison");
   d.count(boolean >= 0 ? 4 : 3, boolean >= 0 ? 4 : 3);
+  if (t == Type::F16x2 || t == Type::BF16x2)
+    return setHalves(d, Cmp(c), to, t, ftz, boolean);
   Handler h = FOVEA_LANE_CALL(compareHandler(Cmp(c), t, ftz));
   if (!h)
     d.fail("this comparison is not defined for this type");

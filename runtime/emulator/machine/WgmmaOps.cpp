@@ -9,7 +9,7 @@ namespace {
 struct Form : Extra {
   WgmmaForm form;
   std::vector<uint32_t> d;
-  uint32_t a[4] = {};
+  uint32_t a[4] = {}, metadata = 0;
   bool constantScale = false;
 };
 
@@ -37,19 +37,20 @@ struct Product : AsyncOp {
     WgmmaStream::Op &op = stream->ops[size_t(index - stream->first)];
     Cta &cta = *issuer->cta;
     size_t first = issuer->id / 4 * 4, n = form->d.size();
-    WarpRegister d[4 * 128], a[16];
+    WarpRegister d[4 * 128], a[16], metadata[4];
     for (size_t k = 0; k < 4; ++k) {
       Warp &w = *cta.warps[first + k];
       for (size_t r = 0; r < n; ++r)
         d[k * n + r].lanes = w.regs + form->d[r];
       for (size_t r = 0; r < 4; ++r)
         a[k * 4 + r].lanes = w.regs + form->a[r];
+      metadata[k].lanes = w.regs + form->metadata;
     }
     if (Observer *o = c.launch->config->observer)
       touched(form->form, op.a, op.b, [&](const Touched &t) {
         o->asyncShared(c, *this, Proxy::Tensor, t.write ? Access::Write : Access::Read, cta, t.address, t.count);
       });
-    execute(form->form, cta.span(), op.a, a, op.b, op.scaleD, d);
+    execute(form->form, cta.span(), op.a, a, op.b, op.scaleD, d, metadata);
     op.done = true;
     while (!stream->ops.empty() && stream->ops.front().done) {
       stream->ops.pop_front();
@@ -133,8 +134,7 @@ void wgmma(Decoder &d) {
   if (d.smArch() != 90)
     d.fail("wgmma exists on sm_90a only");
   int op = d.mods.oneOf({".fence", ".mma_async", ".commit_group", ".wait_group"});
-  if (op == 1 && d.mods.take(".sp"))
-    d.fail("wgmma.mma_async.sp is not supported");
+  bool sparse = op == 1 && d.mods.take(".sp");
   if (op < 0 || !d.mods.take(".sync"))
     d.fail("expected wgmma.{fence,mma_async,commit_group,wait_group}.sync.aligned");
   d.mods.take(".aligned");
@@ -178,7 +178,9 @@ void wgmma(Decoder &d) {
   }
   f->form.aInRegisters = d.op(1).kind == Operand::Vector;
   bool integer = f->form.d == WgmmaResult::S32, sixteen = t[1] == Type::F16 || t[1] == Type::BF16;
-  size_t want = integer ? 4 : sixteen ? (f->form.aInRegisters ? 7 : 8) : 6;
+  f->form.sparse = sparse;
+  const size_t behind = sparse ? 5 : 3;  // .sp: metadata and selector stand behind the descriptors
+  size_t want = behind - 3 + (integer ? 4 : sixteen ? (f->form.aInRegisters ? 7 : 8) : 6);
   d.count(want, want);
   auto sign = [&](size_t at) {
     int64_t v = d.immediate(d.op(at), "1 or -1");
@@ -187,14 +189,19 @@ void wgmma(Decoder &d) {
     return v == -1;
   };
   if (!integer) {
-    f->form.negateA = sign(4);
-    f->form.negateB = sign(5);
+    f->form.negateA = sign(behind + 1);
+    f->form.negateB = sign(behind + 2);
   }
   if (sixteen) {
-    size_t at = 6;
+    size_t at = behind + 3;
     if (!f->form.aInRegisters)
       f->form.transA = d.immediate(d.op(at++), "0 or 1") != 0;
     f->form.transB = d.immediate(d.op(at), "0 or 1") != 0;
+  }
+  if (sparse) {
+    f->metadata = d.src(d.op(3), Type::B32);
+    int64_t selector = d.immediate(d.op(4), "the sparsity selector");
+    f->form.selector = selector < 0 || selector > 3 ? 4 : unsigned(selector);
   }
   size_t registers = 0;
   try {
@@ -219,7 +226,7 @@ void wgmma(Decoder &d) {
     a = d.src(d.op(1), Type::B64);
   }
   d.wgmmaIssued(f->d);
-  uint32_t b = d.src(d.op(2), Type::B64), scale = d.srcPred(d.op(3));
+  uint32_t b = d.src(d.op(2), Type::B64), scale = d.srcPred(d.op(behind));
   Inst &i = d.emit(product);
   i.r[0] = a, i.r[1] = b, i.r[2] = scale;
   i.extra = f;

@@ -17,6 +17,7 @@ Type typeNamed(std::string_view m) {
       {".ue8m0x2", Type::UE8M0x2}, {".e4m3x4", Type::E4M3x4}, {".e5m2x4", Type::E5M2x4}, {".e2m3x4", Type::E2M3x4},
       {".e3m2x4", Type::E3M2x4}, {".e2m1x4", Type::E2M1x4}, {".b1024", Type::B1024}, {".e2m3", Type::E2M3},
       {".e3m2", Type::E3M2}, {".e2m1", Type::E2M1}, {".ue8m0", Type::UE8M0}, {".s4", Type::S4}, {".u4", Type::U4},
+      {".s2", Type::S2}, {".u2", Type::U2},
       {".b1", Type::B1}};
   auto it = table.find(m);
   return it == table.end() ? Type::None : it->second;

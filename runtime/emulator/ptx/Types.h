@@ -9,7 +9,7 @@ enum class Type : uint8_t {
   None, Pred, B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,
   F16, F16x2, BF16, BF16x2, F32, F64, F32x2, TF32, U16x2, S16x2,
   E4M3, E5M2, E4M3x2, E5M2x2, E2M3x2, E3M2x2, E2M1x2, UE8M0x2, E4M3x4, E5M2x4, E2M3x4, E3M2x4, E2M1x4,
-  U8x4, S8x4, B1024, B6x16p32, B4x16p64, B4x16, E2M3, E3M2, E2M1, UE8M0, S4, U4, B1
+  U8x4, S8x4, B1024, B6x16p32, B4x16p64, B4x16, E2M3, E3M2, E2M1, UE8M0, S4, U4, S2, U2, B1
 };
 
 enum class Space : uint8_t { None, Const, Global, Local, Param, Shared };

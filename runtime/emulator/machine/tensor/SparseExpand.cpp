@@ -7,7 +7,7 @@ namespace fovea::emulator {
 void expandSparse(const InstructionDescriptor &d, Tmem &tmem, uint32_t metaColumn, unsigned rows, const float *stored, float *out) {
   bool bytes = elementBits(d.a) <= 8, pairs = d.a != MmaElement::TF32;
   unsigned width = d.k == 128 ? 2 : 1; // mxf4: an entry names two neighbouring elements
-  unsigned columns = bytes ? 2 : 1, entries = 16 * columns;
+  unsigned columns = bytes ? 2 : 1;
   if (d.sparsitySelector > (bytes ? 0u : 1u))
     throw Fault("tcgen05.mma.sp: sparsity selector " + std::to_string(d.sparsitySelector) + ", expected " + (bytes ? "0" : "0 or 1") +
                 " for this kind");
@@ -21,19 +21,7 @@ void expandSparse(const InstructionDescriptor &d, Tmem &tmem, uint32_t metaColum
       tmem.noteRead(lane, column, 1);
       return tmem.row(lane)[column] >> bit & 3;
     };
-    for (unsigned group = 0; group != entries / 2; ++group) {
-      unsigned e0 = entry(2 * group), e1 = entry(2 * group + 1);
-      if (e0 >= e1 || (!pairs && (e0 % 2 || e1 != e0 + 1)))
-        throw Fault("tcgen05.mma.sp: metadata of row " + std::to_string(m) + ", group " + std::to_string(group) + " holds " +
-                    std::to_string(e0) + " and " + std::to_string(e1) + (pairs ? ", expected two ascending positions" : ", expected 0, 1 or 2, 3"));
-      if (pairs) {
-        const float *kept = stored + m * d.k / 2 + 2 * width * group;
-        std::copy_n(kept, width, out + m * d.k + width * (4 * group + e0));
-        std::copy_n(kept + width, width, out + m * d.k + width * (4 * group + e1));
-      } else {
-        out[m * d.k + 2 * group + e0 / 2] = stored[m * d.k / 2 + group];
-      }
-    }
+    spreadRow(stored + m * d.k / 2, out + m * d.k, d.k, width, pairs, "tcgen05.mma.sp", m, entry);
   }
 }
 

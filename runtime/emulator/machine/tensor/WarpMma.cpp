@@ -4,6 +4,7 @@
 #include "runtime/emulator/machine/tensor/Fault.h"
 #include "runtime/emulator/machine/tensor/Fragment.h"
 #include "runtime/emulator/machine/tensor/NumberFormats.h"
+#include "runtime/emulator/machine/tensor/SparseExpand.h"
 #include <algorithm>
 #include <cmath>
 
@@ -58,6 +59,68 @@ bool shapeExists(unsigned m, unsigned k, T a) {
     return m == 8 ? k == 128 : k == 128 || k == 256;
   default:
     return false;
+  }
+}
+
+/// K of mma.sp (M is 16).
+bool sparseShapeExists(unsigned m, unsigned k, T a) {
+  if (m != 16)
+    return false;
+  switch (a) {
+  case T::F16: case T::BF16: return k == 16 || k == 32;
+  case T::TF32: return k == 8 || k == 16;
+  case T::S8: case T::U8: return k == 32 || k == 64;
+  case T::S4: case T::U4: return k == 64 || k == 128;
+  case T::E4M3: case T::E5M2: return k == 64;
+  default: return false;
+  }
+}
+
+/// m8n8k4 of f16: four products at once, each of a group of four threads and the group 16 lanes above it (PTX ISA, "Matrix
+/// Fragments for mma.m8n8k4 with .f16").
+bool quadPair(const WarpMmaForm &f) { return f.m == 8 && f.k == 4 && f.a == T::F16; }
+
+void executeQuadPairs(const WarpMmaForm &f, const WarpRegister *d, const WarpRegister *a, const WarpRegister *b, const WarpRegister *c) {
+  auto half = [](const WarpRegister *r, unsigned lane, unsigned i) { return f16ToFloat(uint16_t(r[i / 2].get(lane) >> 16 * (i % 2))); };
+  /// Element i of a thread's f32 accumulators.
+  auto wide = [](unsigned lane, unsigned i, unsigned &row, unsigned &column) {
+    row = (lane & 1) + (i & 2) + (lane < 16 ? 0 : 4);
+    column = (i & 4) + (lane & 2) + (i & 1);
+  };
+  for (unsigned pair = 0; pair != 4; ++pair) {
+    float left[8][4], right[4][8], out[8][8];
+    unsigned lanes[8];
+    for (unsigned t = 0; t != 8; ++t)
+      lanes[t] = 4 * pair + t % 4 + (t < 4 ? 0 : 16);
+    for (unsigned t = 0; t != 8; ++t)
+      for (unsigned i = 0; i != 4; ++i) {
+        (f.rowA ? left[t][i] : left[i + (t < 4 ? 0 : 4)][t % 4]) = half(a, lanes[t], i);
+        (f.rowB ? right[t % 4][i + (t < 4 ? 0 : 4)] : right[i][t]) = half(b, lanes[t], i);
+      }
+    for (unsigned t = 0; t != 8; ++t)
+      for (unsigned i = 0; i != 8; ++i) {
+        unsigned row = t, column = i;
+        if (f.c == T::F32)
+          wide(lanes[t], i, row, column);
+        out[row][column] = f.c == T::F32 ? bitsToFloat(c[i].get(lanes[t])) : half(c, lanes[t], i);
+      }
+    for (unsigned m = 0; m != 8; ++m)
+      for (unsigned n = 0; n != 8; ++n) {
+        float sum = 0;
+        for (unsigned k = 0; k != 4; ++k)
+          sum += left[m][k] * right[k][n];
+        out[m][n] += sum;
+      }
+    for (unsigned t = 0; t != 8; ++t)
+      for (unsigned i = 0; i != 8; ++i) {
+        unsigned row = t, column = i;
+        if (f.d == T::F32) {
+          wide(lanes[t], i, row, column);
+          d[i].set(lanes[t], floatToBits(out[row][column]));
+        } else if (i % 2 == 0) {
+          d[i / 2].set(lanes[t], floatToF16(out[t][i]) | uint32_t(floatToF16(out[t][i + 1])) << 16);
+        }
+      }
   }
 }
 
@@ -119,10 +182,21 @@ void executeF64(const WarpMmaForm &f, const WarpRegister *d, const WarpRegister 
 
 WarpMmaRegisters checkForm(const WarpMmaForm &f) {
   auto refuse = [&](const std::string &why) {
-    throw Fault("mma.sync.m" + std::to_string(f.m) + "n" + std::to_string(f.n) + "k" + std::to_string(f.k) + ": " + why);
+    throw Fault(std::string(f.sparse ? "mma.sp" : "mma.sync") + ".m" + std::to_string(f.m) + "n" + std::to_string(f.n) + "k" + std::to_string(f.k) + ": " + why);
   };
-  if ((f.m != 8 && f.m != 16) || f.n != 8 || !shapeExists(f.m, f.k, f.a))
+  if (quadPair(f) && f.n == 8 && !f.sparse) {
+    bool results = (f.d == T::F32 || f.d == T::F16) && (f.c == T::F32 || f.c == T::F16);
+    if (f.b != T::F16 || !results)
+      refuse("this shape exists for f16 and f64 operands");
+    return {f.d == T::F32 ? 8u : 4u, 2, 2, f.c == T::F32 ? 8u : 4u};
+  }
+  if (!f.rowA || f.rowB)
+    refuse("this shape exists as .row.col only");
+  if ((f.m != 8 && f.m != 16) || f.n != 8 || !(f.sparse ? sparseShapeExists(f.m, f.k, f.a) : shapeExists(f.m, f.k, f.a)))
     refuse("this shape does not exist for the operand type");
+  unsigned entries = f.a == T::S4 || f.a == T::U4 ? f.k / 4 : f.a == T::TF32 ? f.k : f.k / 2;
+  if (f.sparse && f.selector >= 32 / entries)
+    refuse("the sparsity selector is below " + std::to_string(32 / entries) + " here, found " + std::to_string(f.selector));
   bool integer = in(f.a, {T::S8, T::U8}), nibble = in(f.a, {T::S4, T::U4}), fp8 = in(f.a, {T::E4M3, T::E5M2});
   bool pair = f.a == f.b || (integer && in(f.b, {T::S8, T::U8})) || (nibble && in(f.b, {T::S4, T::U4})) ||
               (fp8 && in(f.b, {T::E4M3, T::E5M2}));
@@ -135,20 +209,34 @@ WarpMmaRegisters checkForm(const WarpMmaForm &f) {
   if (!result)
     refuse("C and D types do not go with the operands");
   unsigned c = f.m * f.n * bitsOf(f.d) / 1024;
-  return {c, f.m * f.k * bitsOf(f.a) / 1024, f.n * f.k * bitsOf(f.b) / 1024, c};
+  return {c, f.m * f.k * bitsOf(f.a) / (f.sparse ? 2048 : 1024), f.n * f.k * bitsOf(f.b) / 1024, c};
 }
 
-void execute(const WarpMmaForm &f, const WarpRegister *d, const WarpRegister *a, const WarpRegister *b, const WarpRegister *c) {
+void execute(const WarpMmaForm &f, const WarpRegister *d, const WarpRegister *a, const WarpRegister *b, const WarpRegister *c,
+             WarpRegister metadata) {
   checkForm(f);
+  if (quadPair(f))
+    return executeQuadPairs(f, d, a, b, c);
   if (f.a == T::F64)
     return executeF64(f, d, a, b, c);
   float left[16 * 256], right[256 * 8], product[16 * 8];
   unsigned perRegister = 32 / bitsOf(f.a);
-  for (unsigned i = 0; i != f.m; ++i)
-    for (unsigned k = 0; k != f.k; ++k) {
+  const unsigned stored = f.sparse ? f.k / 2 : f.k;
+  for (unsigned i = 0; i != f.m; ++i) {
+    float row[256];
+    for (unsigned k = 0; k != stored; ++k) {
       FragmentPlace p = placeOfA(f.m, perRegister, i, k);
-      left[i * f.k + k] = elementAt(f.a, a[p.reg].get(p.lane), p.sub);
+      row[k] = elementAt(f.a, a[p.reg].get(p.lane), p.sub);
     }
+    if (!f.sparse) {
+      std::copy_n(row, f.k, left + i * f.k);
+      continue;
+    }
+    bool nibbles = f.a == T::S4 || f.a == T::U4, pairs = f.a != T::TF32;
+    unsigned perRow = nibbles ? f.k / 4 : pairs ? f.k / 2 : f.k;
+    std::fill_n(left + i * f.k, f.k, 0.0f);
+    spreadRow(row, left + i * f.k, f.k, nibbles ? 2 : 1, pairs, "mma.sp", i, [&](unsigned e) { return sparseEntry(metadata, perRow, f.selector, i, e); });
+  }
   for (unsigned k = 0; k != f.k; ++k)
     for (unsigned j = 0; j != 8; ++j) {
       FragmentPlace p = placeOfB(perRegister, k, j);

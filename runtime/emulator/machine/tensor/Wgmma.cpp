@@ -3,6 +3,7 @@
 #include "runtime/emulator/machine/tensor/DotKernel.h"
 #include "runtime/emulator/machine/tensor/Fault.h"
 #include "runtime/emulator/machine/tensor/OperandGather.h"
+#include "runtime/emulator/machine/tensor/SparseExpand.h"
 #include <algorithm>
 #include <vector>
 
@@ -20,13 +21,13 @@ MmaElement elementOf(WgmmaType t) {
 unsigned bitsOf(WgmmaType t) { return t == WgmmaType::B1 ? 1 : elementBits(elementOf(t)); }
 
 /// B1 operands are read as bytes and spread afterwards.
-SharedOperand sharedOperand(WgmmaType type, uint64_t descriptor, bool transposed, unsigned count) {
+SharedOperand sharedOperand(WgmmaType type, uint64_t descriptor, bool transposed, unsigned count, unsigned rowBits = 256) {
   SharedOperand o;
   o.descriptor = decodeWgmmaDescriptor(descriptor);
   o.element = elementOf(type);
   o.major = transposed ? Major::MN : Major::K;
   o.count = count;
-  o.k = 256 / (type == WgmmaType::B1 ? 8 : bitsOf(type));
+  o.k = rowBits / (type == WgmmaType::B1 ? 8 : bitsOf(type));
   return o;
 }
 
@@ -131,16 +132,22 @@ unsigned checkForm(const WgmmaForm &f) {
     throw Fault("wgmma.mma_async: A in registers cannot be transposed");
   if (integer && (f.negateA || f.negateB))
     throw Fault("wgmma.mma_async: integer operands cannot be negated");
-  return 256 / bitsOf(f.a);
+  if (f.sparse && f.a == WgmmaType::B1)
+    throw Fault("wgmma.mma_async.sp has no single-bit operands");
+  unsigned k = (f.sparse ? 512 : 256) / bitsOf(f.a), entries = f.a == WgmmaType::TF32 ? k : k / 2;
+  if (f.sparse && f.selector >= 32 / entries)
+    throw Fault("wgmma.mma_async.sp: the sparsity selector is below " + std::to_string(32 / entries) + " for these types, found " + std::to_string(f.selector));
+  return k;
 }
 
 unsigned resultRegisters(const WgmmaForm &f) { return f.d == WgmmaResult::F16 ? f.n / 4 : f.n / 2; }
 
 void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegister *aRegs, uint64_t bDesc, bool scaleD,
-             const WarpRegister *d) {
+             const WarpRegister *d, const WarpRegister *metadata) {
   static thread_local std::vector<float> a, b, c;
   unsigned k = checkForm(f), n = f.n, perRegister = 32 / bitsOf(f.a);
-  a.resize(64 * size_t(k));
+  const unsigned stored = f.sparse ? k / 2 : k;
+  a.resize(64 * size_t(stored));
   b.resize(size_t(n) * k);
   c.resize(64 * size_t(n));
 
@@ -150,7 +157,7 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
         for (unsigned l = 0; l != 32; ++l) {
           float values[32];
           decodeRegister(f.a, aRegs[w * 4 + r].get(l), values);
-          std::copy_n(values, perRegister, &a[(16 * w + l / 4 + 8 * (r % 2)) * k + perRegister * (l % 4 + 4 * (r / 2))]);
+          std::copy_n(values, perRegister, &a[(16 * w + l / 4 + 8 * (r % 2)) * stored + perRegister * (l % 4 + 4 * (r / 2))]);
         }
   } else {
     SharedOperand o = sharedOperand(f.a, aDesc, f.transA, 64);
@@ -159,7 +166,17 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
     if (f.a == WgmmaType::B1)
       a = spreadBits(a);
   }
-  SharedOperand o = sharedOperand(f.b, bDesc, f.transB, n);
+  if (f.sparse) {
+    static thread_local std::vector<float> full;
+    full.assign(64 * size_t(k), 0.0f);
+    bool pairs = f.a != WgmmaType::TF32;
+    for (unsigned row = 0; row != 64; ++row)
+      spreadRow(&a[row * stored], &full[row * k], k, 1, pairs, "wgmma.mma_async.sp", row, [&](unsigned e) {
+        return sparseEntry(metadata[row / 16], pairs ? k / 2 : k, f.selector, row % 16, e);
+      });
+    a.swap(full);
+  }
+  SharedOperand o = sharedOperand(f.b, bDesc, f.transB, n, f.sparse ? 512 : 256);
   if (f.b == WgmmaType::B1) {
     b.resize(size_t(n) * o.k);
     gather(smem, o, b.data(), o.k, 1);
@@ -179,7 +196,7 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
 void touched(const WgmmaForm &f, uint64_t aDesc, uint64_t bDesc, const TouchedFn &fn) {
   if (!f.aInRegisters)
     touched(sharedOperand(f.a, aDesc, f.transA, 64), 0, fn);
-  touched(sharedOperand(f.b, bDesc, f.transB, f.n), 0, fn);
+  touched(sharedOperand(f.b, bDesc, f.transB, f.n, f.sparse ? 512 : 256), 0, fn);
 }
 
 } // namespace fovea::emulator

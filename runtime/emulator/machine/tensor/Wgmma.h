@@ -16,6 +16,8 @@ struct WgmmaForm {
   bool negateA = false, negateB = false;
   bool transA = false, transB = false; ///< true: MN-major (16-bit types from shared memory only)
   bool satfinite = false;              ///< integer results
+  bool sparse = false;                 ///< .sp: K twice as large, A holds half of it
+  unsigned selector = 0;               ///< .sp: which threads hold the metadata
 };
 
 /// K of the form; throws Fault on a combination that the ISA does not list.
@@ -25,9 +27,9 @@ unsigned checkForm(const WgmmaForm &form);
 unsigned resultRegisters(const WgmmaForm &form);
 
 /// One instruction of a warp group. `d[w * resultRegisters() + r]` is register r of warp w (0..3), likewise `aRegs[w * 4 + r]`.
-/// `scaleD` false ignores the old D.
+/// `scaleD` false ignores the old D. `metadata[w]` is warp w's (see sparseEntry).
 void execute(const WgmmaForm &form, SharedSpan smem, uint64_t aDesc, const WarpRegister *aRegs, uint64_t bDesc, bool scaleD,
-             const WarpRegister *d);
+             const WarpRegister *d, const WarpRegister *metadata = nullptr);
 
 void touched(const WgmmaForm &form, uint64_t aDesc, uint64_t bDesc, const TouchedFn &fn);
 
