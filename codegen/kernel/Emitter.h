@@ -107,6 +107,7 @@ private:
   mlir::LogicalResult emitMath(mlir::Operation &op);
   void emitMaskTail(tile::MaskTailOp op);
   void emitMaskKeys(tile::MaskKeysOp op);
+  mlir::LogicalResult emitMapPairs(tile::MapPairsOp op);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
   size_t registerCount(mlir::RankedTensorType type) const;

@@ -1,5 +1,6 @@
 // codegen/kernel/Mathematics.cpp - register tiles: elementwise arithmetic, masks, reductions.
 #include "codegen/kernel/Emitter.h"
+#include "codegen/kernel/Expressions.h"
 #include "codegen/kernel/KeyMask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -119,6 +120,29 @@ void Emitter::emitMaskKeys(MaskKeysOp op) {
   tiles[op.getResult()] = maskKeys(b, loc, elements, in, scalars[op.getFirstKey()], scalars[op.getFirstQuery()],
                                    limit(op.getLower(), op.getLowerBlocks(), op.getLowerClauses()),
                                    limit(op.getUpper(), op.getUpperBlocks(), op.getUpperClauses()));
+}
+
+LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane);
+  SmallVector<SmallVector<Value>> in;
+  for (Value tile : op.getTiles())
+    in.push_back(tiles[tile]);
+  auto scalar = [&](Value v) { return scalars.lookup(v); };
+  auto lookup = [&](LookupOp at, ValueRange indices) {
+    TableAddress table{argument(params.pointer(at.getTable())), {}, {}};
+    for (size_t n = 0; n < indices.size(); ++n) {
+      table.sizes.push_back(argument(params.size(at.getTable(), n)));
+      if (n + 1 < indices.size())
+        table.strides.push_back(argument(params.stride(at.getTable(), n)));
+    }
+    return lookUp(b, loc, at.getValue().getType(), table, indices);
+  };
+  auto out = mapPairs(b, loc, op, elements, in, {scalars[op.getFirstQuery()], scalars[op.getFirstKey()], scalar, lookup});
+  if (failed(out))
+    return failure();
+  tiles[op.getResult()] = *out;
+  return success();
 }
 
 void Emitter::emitRowReduce(RowReduceOp op) {

@@ -79,6 +79,23 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   tiles.kind = ParamSpec::Kind::Pointer;
   tiles.tensor = list;
   add("tiles", tiles);
+  for (TableOp op : kernel.getBody().getOps<TableOp>()) {
+    std::string name = op.getSymName().str();
+    ParamSpec p;
+    p.kind = ParamSpec::Kind::Pointer;
+    p.tensor = name;
+    add("pointer:" + name, p);
+    for (int64_t n = 0; n < int64_t(op.getDims()); ++n) {
+      p = {};
+      p.kind = ParamSpec::Kind::I32;
+      p.value = Expr(name + ".shape." + std::to_string(n));
+      add("size:" + name + std::to_string(n), p);
+      p.kind = ParamSpec::Kind::I64;
+      p.value = Expr(name + ".stride." + std::to_string(n));
+      if (n + 1 < int64_t(op.getDims()))
+        add("stride:" + name + std::to_string(n), p);
+    }
+  }
 }
 
 void Parameters::add(std::string key, ParamSpec spec) {

@@ -21,6 +21,7 @@ struct ParamRef {
 ///   per output:                   pointer, row stride and head stride in elements (i64)
 ///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, items (i32)
 ///   the tile list (pointer, null if it is not passed)
+///   per table:                    pointer, the size of each dimension (i32), all strides but the last in elements (i64)
 class Parameters {
 public:
   Parameters() = default;
@@ -30,6 +31,9 @@ public:
   const ParamRef &pointer(llvm::StringRef tensor) const { return get("pointer:" + tensor.str()); }
   const ParamRef &rowStride(llvm::StringRef tensor) const { return get("row_stride:" + tensor.str()); }
   const ParamRef &headStride(llvm::StringRef tensor) const { return get("head_stride:" + tensor.str()); }
+  /// Of dimension n of a table.
+  const ParamRef &size(llvm::StringRef table, size_t n) const { return get("size:" + table.str() + std::to_string(n)); }
+  const ParamRef &stride(llvm::StringRef table, size_t n) const { return get("stride:" + table.str() + std::to_string(n)); }
   const ParamRef &scalar(llvm::StringRef name) const { return get(name.str()); }
 
   /// Name of the optional tensor that lists the tiles of `rows` rows: "tiles_64". Kernels of equal tiles share it.

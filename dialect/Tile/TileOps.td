@@ -10,7 +10,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
 
-def Tile_RegTile : TypeConstraint<And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+def Tile_RegTile : Type<And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
     CPred<"::llvm::isa_and_nonnull<::fovea::tile::RegsAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">]>,
     "register tile (tensor with a #tile.regs encoding)", "::mlir::RankedTensorType">;
 
@@ -266,5 +266,9 @@ def Tile_SyncOp : Tile_Op<"sync"> {
   let summary = "all threads of the group meet (bar.sync on the group's own barrier)";
   let assemblyFormat = "attr-dict";
 }
+
+//===-- expressions of pairs --------------------------------------------------------------------------------------===//
+
+include "dialect/Tile/PairOps.td"
 
 #endif

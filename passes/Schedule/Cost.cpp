@@ -205,6 +205,15 @@ private:
           compute(double(elements(reduce.getTile().getType())));
           c.threads += 2 * rates.dependent;
         })
+        .Case([&](MapPairsOp map) {
+          // Its ops on each element; functions take the special unit, about twice each.
+          double n = double(elements(map.getResult().getType()));
+          auto &body = map.getBody().front();
+          auto isFunction = [](Operation &op) { return op.getDialect()->getNamespace() == "math"; };
+          double functions = double(llvm::count_if(body, isFunction));
+          compute(n * double(std::distance(body.begin(), body.end())));
+          c.exponential = 2 * functions * n / rates.mufu;
+        })
         .Case<math::Exp2Op, math::Log2Op, math::TanhOp>([&](auto special) {
           double n = double(elements(special.getType()));
           c.exponential = n / rates.mufu;

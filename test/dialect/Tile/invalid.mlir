@@ -215,3 +215,106 @@ func.func @mask_keys_term(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) 
   %m = tile.mask_keys %t keys(%i) queries(%i) lower[%i + j] upper[%i] : tensor<64x16xf32, #tile.regs<fragment>>
   return
 }
+
+// -----
+
+#s = {}
+tile.kernel @table_dims target("sm_90a") schedule #s {
+  // expected-error @below {{expected 1 to 4 dimensions, found 5 [tile.table-C1]}}
+  tile.table @t dims 5 : f32
+}
+
+// -----
+
+#s = {}
+tile.kernel @table_element target("sm_90a") schedule #s {
+  // expected-error @below {{expected elements of f32 or i32, found 'bf16' [tile.table-C2]}}
+  tile.table @t dims 1 : bf16
+}
+
+// -----
+
+func.func @map_pairs_none(%i: i32) {
+  // expected-error @below {{expected at least one tile [tile.map_pairs-C1]}}
+  %m = "tile.map_pairs"(%i, %i) ({
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.constant 0.0 : f32
+    tile.result %c : f32
+  }) : (i32, i32) -> tensor<64x16xf32, #tile.regs<fragment>>
+  return
+}
+
+// -----
+
+func.func @map_pairs_types(%t: tensor<64x32xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected f32 tiles of rows x keys of one type, found 'tensor<64x32xf32, #tile.regs<fragment>>' and 'tensor<64x16xf32, #tile.regs<fragment>>' [tile.map_pairs-C1]}}
+  %m = tile.map_pairs %t queries(%i) keys(%i) : tensor<64x32xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %a: i32, %b: i32):
+    tile.result %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_pairs_arguments(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected the block arguments to be 1 f32, then i and j : i32 [tile.map_pairs-C2]}}
+  %m = tile.map_pairs %t queries(%i) keys(%i) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %a: i32):
+    tile.result %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_pairs_result(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected the block to end in tile.result of an f32, or of an i1 for one tile [tile.map_pairs-C3]}}
+  %m = tile.map_pairs %t, %t queries(%i) keys(%i) : tensor<64x16xf32, #tile.regs<fragment>>, tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %y: f32, %a: i32, %b: i32):
+    %c = arith.constant true
+    tile.result %c : i1
+  }
+  return
+}
+
+// -----
+
+func.func @map_pairs_ops(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected only arith and math ops and tile.lookup, found tile.sync [tile.map_pairs-C4]}}
+  %m = tile.map_pairs %t queries(%i) keys(%i) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %a: i32, %b: i32):
+    tile.sync
+    tile.result %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @lookup_table(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  %m = tile.map_pairs %t queries(%i) keys(%i) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %a: i32, %b: i32):
+    // expected-error @below {{expected a table of this kernel, found 'gone' [tile.lookup-C1]}}
+    %y = tile.lookup @gone[%a] : f32
+    tile.result %y : f32
+  }
+  return
+}
+
+// -----
+
+#s = {}
+tile.kernel @lookup_indices target("sm_90a") schedule #s {
+  tile.table @t dims 2 : f32
+  tile.role @a {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %s = arith.constant dense<0.0> : tensor<64x16xf32, #tile.regs<fragment>>
+    %m = tile.map_pairs %s queries(%row) keys(%row) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+    ^bb0(%x: f32, %a: i32, %b: i32):
+      // expected-error @below {{expected 2 indices and a result of 'f32', those of 't' [tile.lookup-C1]}}
+      %y = tile.lookup @t[%a] : f32
+      tile.result %y : f32
+    }
+  }
+}

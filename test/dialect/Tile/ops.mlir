@@ -9,6 +9,9 @@ tile.kernel @roles target("sm_100a") schedule #fused {
   tile.tensor @k "input" heads 4 cols 64 : bf16
   tile.tensor @o "output" heads 4 cols 64 : bf16
   tile.tensor @lse "output" heads 4 cols 1 : f32
+  // CHECK: tile.table @slope dims 1 : f32
+  tile.table @slope dims 1 : f32
+  tile.table @rel dims 2 : i32
   // CHECK: tile.channel @K depth(2) stations ["load", "use"] : !tile.slot<64x64xbf16, smem>
   tile.channel @K depth(2) stations ["load", "use"] : !tile.slot<64x64xbf16, smem>
   // CHECK: tile.channel @S depth(1) stations ["use", "use"] : !tile.slot<64x16xf32, tmem>
@@ -43,6 +46,17 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     %mk = tile.mask_keys %t keys(%row) queries(%rows) lower[%row + i] upper[%rows, %row | %row + block(64)] : tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: tile.mask_keys %{{.*}} keys(%{{.*}}) queries(%{{.*}}) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
     %all = tile.mask_keys %t keys(%row) queries(%rows) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
+    // CHECK: tile.map_pairs %[[T]] queries(%[[ROW]]) keys(%[[ROWS]]) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+    %mp = tile.map_pairs %t queries(%row) keys(%rows) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+    ^bb0(%x: f32, %i: i32, %j: i32):
+      // CHECK: tile.lookup @slope[%{{.*}}] : f32
+      %slope = tile.lookup @slope[%head] : f32
+      // CHECK: tile.lookup @rel[%{{.*}}, %{{.*}}] : i32
+      %rel = tile.lookup @rel[%head, %i] : i32
+      %y = arith.mulf %x, %slope : f32
+      // CHECK: tile.result %{{.*}} : f32
+      tile.result %y : f32
+    }
     // CHECK: %[[R:.*]] = tile.row_reduce max %[[M]] : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
     %r = tile.row_reduce max %m : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
     // CHECK: tile.broadcast %[[R]] : tensor<64xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>>

@@ -1,4 +1,4 @@
-// test/unit/passes/MaskOfPattern.h - a pattern in the language of specs, its mask, and what the mask means by definition
+// test/unit/passes/MaskOfPattern.h - a pattern and a score in the language of specs, and what they mean by definition
 #pragma once
 
 #include "dialect/Attn/Analysis.h"
@@ -8,18 +8,21 @@
 
 namespace fovea {
 
-/// A spec with that pattern over sequences with the given lengths of both sides.
+/// A spec with that pattern over sequences with the given lengths of both sides; they are all alike in a `dense` one.
 class MaskOfPattern {
 public:
   using Lengths = std::vector<std::pair<int64_t, int64_t>>; ///< n_queries, n_keys of each sequence
 
-  explicit MaskOfPattern(const std::string &pattern) {
+  explicit MaskOfPattern(const std::string &pattern, const std::string &score = "", bool dense = false)
+      : isDense(dense) {
     context.loadDialect<attn::AttnDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
-    std::string text = "attention t {\n  q : bf16 [jagged q_offsets, 2 heads, 64]\n"
-                       "  k, v : bf16 [jagged kv_offsets, 2 heads, 64]\n"
-                       "  pattern : " + pattern + "\n  emit : forward\n}\n";
+    std::string text = std::string("attention t {\n  q : bf16 [") + (dense ? "batch, q_seq" : "jagged q_offsets") +
+                       ", 2 heads, 64]\n  k, v : bf16 [" + (dense ? "batch, kv_seq" : "jagged kv_offsets") +
+                       ", 2 heads, 64]\n"
+                       "  pattern : " + pattern + (score.empty() ? "" : "\n  score : " + score) +
+                       "\n  emit : forward\n}\n";
     ReadResult read = readSpec(text, "t", context);
-    EXPECT_TRUE(read.module) << pattern << ": " << read.messages;
+    EXPECT_TRUE(read.module) << pattern << ", " << score << ": " << read.messages;
     module = std::move(read.module);
     spec = *module->getOps<attn::SpecOp>().begin();
   }
@@ -27,12 +30,17 @@ public:
   mlir::Value value() { return attn::mask(spec); }
 
   void bind(const Lengths &lengths) {
-    attn::reference::Lengths jagged;
-    for (auto [queries, keys] : lengths) {
-      jagged.jagged["q_offsets"].push_back(queries);
-      jagged.jagged["kv_offsets"].push_back(keys);
-    }
-    attn::reference::NamedTensors launch = attn::reference::randomLaunch(spec, jagged);
+    attn::reference::Lengths sizes;
+    sizes.tables = 1024;
+    sizes.batch = lengths.size();
+    for (auto [queries, keys] : lengths)
+      if (isDense) {
+        sizes.dense["q_seq"] = queries, sizes.dense["kv_seq"] = keys;
+      } else {
+        sizes.jagged["q_offsets"].push_back(queries);
+        sizes.jagged["kv_offsets"].push_back(keys);
+      }
+    launch = attn::reference::randomLaunch(spec, sizes);
     batch = llvm::cantFail(attn::reference::Batch::bind(spec, launch));
     tensors.clear();
     for (mlir::BlockArgument argument : spec.getBody().getArguments()) {
@@ -57,18 +65,37 @@ public:
     return result;
   }
 
+  /// The score expression of a sequence's head, for each (s, i, j); f64.
+  std::vector<double> score(int64_t b, int64_t h, const std::vector<double> &s, const std::vector<double> &i,
+                            const std::vector<double> &j) {
+    using attn::reference::Column;
+    auto lookup = [&](mlir::Value v) -> const attn::reference::TensorValue & { return tensors.find(v)->second; };
+    auto expression = llvm::cantFail(attn::reference::Expression::prepare(scoreOp().getBody(), lookup));
+    llvm::cantFail(expression.run(batch, b, s.size(),
+                                  {{s}, {i}, {j}, Column::uniform(h), Column::uniform(b), Column::uniform(bound[b].first),
+                                   Column::uniform(bound[b].second)}));
+    std::vector<double> result;
+    for (size_t n = 0; n < s.size(); ++n)
+      result.push_back(expression.operand(0)[n]);
+    return result;
+  }
+  attn::MapPairsOp scoreOp() { return *spec.getBody().front().getOps<attn::MapPairsOp>().begin(); }
+
   mlir::MLIRContext context;
+  attn::SpecOp spec;
+  // Of the last `bind`.
+  attn::reference::NamedTensors launch;
+  Lengths bound;
 
 private:
   struct Less {
     bool operator()(mlir::Value a, mlir::Value b) const { return a.getAsOpaquePointer() < b.getAsOpaquePointer(); }
   };
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  attn::SpecOp spec;
   attn::reference::Batch batch;
   std::map<mlir::Value, attn::reference::TensorValue, Less> tensors;
   std::map<mlir::Value, attn::reference::MaskValue, Less> masks;
-  Lengths bound;
+  bool isDense;
 };
 
 } // namespace fovea

@@ -1,0 +1,206 @@
+// codegen/kernel/Expressions.cpp - scalar expressions of tile.map_pairs, for every element that a thread holds.
+#include "codegen/kernel/Expressions.h"
+#include "codegen/common/GlobalAccess.h"
+#include "codegen/common/Registers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <limits>
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+
+// --- functions ----------------------------------------------------------------------------------------------------
+
+namespace {
+constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;
+
+/// math ops on f32 by the approximate units.
+struct Functions {
+  OpBuilder &b;
+  Location loc;
+
+  Value c(float v) { return constF32(b, loc, v); }
+  Value intrinsic(const char *name, Value x) {
+    return LLVM::CallIntrinsicOp::create(b, loc, x.getType(), b.getStringAttr(name), x).getResult(0);
+  }
+  Value exp(Value x) { return ex2(b, loc, mulF(b, loc, x, c(kLog2e))); }
+  // 1 - 2 / (1 + e^2x): within a few 2^-24 of the range [-1, 1], where tanh.approx has 2^-11 only; exact at both ends.
+  Value tanh(Value x) {
+    Value e = ex2(b, loc, mulF(b, loc, x, c(2 * kLog2e)));
+    return codegen::fma(b, loc, c(-2), rcp(b, loc, addF(b, loc, e, c(1))), c(1));
+  }
+  // Abramowitz and Stegun 7.1.26: |error| <= 1.5e-7.
+  Value erf(Value x) {
+    Value magnitude = LLVM::FAbsOp::create(b, loc, x);
+    Value t = rcp(b, loc, codegen::fma(b, loc, c(0.3275911f), magnitude, c(1)));
+    Value sum = c(1.061405429f);
+    for (float coefficient : {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f})
+      sum = codegen::fma(b, loc, sum, t, c(coefficient));
+    Value decay = exp(LLVM::FNegOp::create(b, loc, mulF(b, loc, x, x)));
+    Value positive = subF(b, loc, c(1), mulF(b, loc, mulF(b, loc, sum, t), decay));
+    return LLVM::CopySignOp::create(b, loc, positive, x);
+  }
+  // sin.approx and cos.approx are good in [-pi, pi]: whole turns are taken off first, 2 pi in two parts.
+  Value turned(Value x) {
+    Value turns = LLVM::RoundEvenOp::create(b, loc, mulF(b, loc, x, c(0.159154943f)));
+    Value rest = codegen::fma(b, loc, turns, c(-6.28125f), x); // exact while turns < 2^15
+    return codegen::fma(b, loc, turns, c(-1.93530718e-3f), rest);
+  }
+
+  /// Null when there is no instruction for it.
+  Value operator()(Operation &op, ValueRange x) {
+    return llvm::TypeSwitch<Operation *, Value>(&op)
+        .Case([&](math::ExpOp) { return exp(x[0]); })
+        .Case([&](math::Exp2Op) { return ex2(b, loc, x[0]); })
+        .Case([&](math::LogOp) { return mulF(b, loc, lg2(b, loc, x[0]), c(kLn2)); })
+        .Case([&](math::Log2Op) { return lg2(b, loc, x[0]); })
+        .Case([&](math::TanhOp) { return tanh(x[0]); })
+        .Case([&](math::ErfOp) { return erf(x[0]); })
+        .Case([&](math::SqrtOp) { return intrinsic("llvm.nvvm.sqrt.approx.ftz.f", x[0]); })
+        .Case([&](math::RsqrtOp) { return intrinsic("llvm.nvvm.rsqrt.approx.ftz.f", x[0]); })
+        .Case([&](math::SinOp) { return intrinsic("llvm.nvvm.sin.approx.ftz.f", turned(x[0])); })
+        .Case([&](math::CosOp) { return intrinsic("llvm.nvvm.cos.approx.ftz.f", turned(x[0])); })
+        .Case([&](math::FmaOp) { return codegen::fma(b, loc, x[0], x[1], x[2]); })
+        .Case([&](math::AbsFOp) { return LLVM::FAbsOp::create(b, loc, x[0]); })
+        .Case([&](math::FloorOp) { return LLVM::FFloorOp::create(b, loc, x[0]); })
+        .Case([&](math::CeilOp) { return LLVM::FCeilOp::create(b, loc, x[0]); })
+        .Case([&](arith::DivFOp div) {
+          FloatAttr divisor;
+          if (matchPattern(div.getRhs(), m_Constant(&divisor)) && divisor.getValueAsDouble() != 0)
+            return mulF(b, loc, x[0], c(float(1 / divisor.getValueAsDouble())));
+          return mulF(b, loc, x[0], rcp(b, loc, x[1]));
+        })
+        .Default([](Operation *) { return Value(); });
+  }
+};
+
+/// What a value of the region depends on.
+enum Dependence : unsigned { None = 0, Row = 1, Column = 2, Pair = 3 };
+
+class Evaluation {
+public:
+  Evaluation(OpBuilder &b, Location loc, tile::MapPairsOp op, const TileElements &elements,
+             ArrayRef<SmallVector<Value>> tiles, const ExpressionScope &scope)
+      : b(b), loc(loc), op(op), body(op.getBody().front()), elements(elements), tiles(tiles), scope(scope) {}
+
+  FailureOr<SmallVector<Value>> run() {
+    i0 = LLVM::AddOp::create(b, loc, scope.firstQuery, elements.firstRow);
+    j0 = elements.firstColumn ? LLVM::AddOp::create(b, loc, scope.firstKey, elements.firstColumn).getResult()
+                              : scope.firstKey;
+    const size_t count = tiles.size();
+    for (size_t t = 0; t < count; ++t)
+      dependence[body.getArgument(t)] = Pair;
+    dependence[body.getArgument(count)] = Row;
+    dependence[body.getArgument(count + 1)] = Column;
+    for (Operation &inner : body.without_terminator()) {
+      unsigned all = None;
+      for (Value operand : inner.getOperands())
+        all |= dependence.lookup(operand);
+      for (Value result : inner.getResults())
+        dependence[result] = all;
+    }
+    Value yielded = cast<tile::ResultOp>(body.back()).getValue();
+    Value minusInf;
+    if (yielded.getType().isInteger(1))
+      minusInf = constF32(b, loc, -std::numeric_limits<float>::infinity());
+    SmallVector<Value> result;
+    for (size_t n = 0; n < elements.registers(); ++n) {
+      Value v = at(yielded, n);
+      if (!v)
+        return failure();
+      result.push_back(minusInf ? codegen::select(b, loc, v, tiles[0][n], minusInf) : v);
+    }
+    return result;
+  }
+
+private:
+  /// `value` for register n; null after a diagnostic.
+  Value at(Value value, size_t n) {
+    if (value.getParentBlock() != &body)
+      return scope.scalar(value);
+    unsigned depends = dependence.lookup(value);
+    // Registers with equal keys share the value.
+    int64_t row = depends & Row ? int64_t(elements.rowIndex(n)) : -1;
+    int64_t column = depends & Column ? elements.columnOffset(n) : -1;
+    auto key = std::make_tuple(value.getAsOpaquePointer(), row, column);
+    auto found = known.find(key);
+    if (found != known.end())
+      return found->second;
+    Value result = make(value, n);
+    known[key] = result;
+    return result;
+  }
+
+  Value make(Value value, size_t n) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      size_t which = argument.getArgNumber();
+      if (which < tiles.size())
+        return tiles[which][n];
+      return which == tiles.size() ? addI32(b, loc, i0, uint32_t(elements.rowOffset(elements.rowIndex(n))))
+                                   : addI32(b, loc, j0, uint32_t(elements.columnOffset(n)));
+    }
+    Operation *inner = value.getDefiningOp();
+    SmallVector<Value> operands;
+    for (Value operand : inner->getOperands()) {
+      operands.push_back(at(operand, n));
+      if (!operands.back())
+        return {};
+    }
+    if (auto lookup = dyn_cast<tile::LookupOp>(inner))
+      return scope.lookUp(lookup, operands);
+    if (Value v = Functions{b, loc}(*inner, operands))
+      return v;
+    // What arith can say to LLVM directly.
+    if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+            arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp, arith::MaxSIOp,
+            arith::MinSIOp, arith::CmpIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::ConstantOp,
+            arith::SelectOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::MaximumFOp,
+            arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::CmpFOp, arith::SIToFPOp, arith::UIToFPOp,
+            arith::FPToSIOp>(inner)) {
+      IRMapping map;
+      map.map(inner->getOperands(), operands);
+      return b.clone(*inner, map)->getResult(0);
+    }
+    inner->emitOpError("has no lowering in an expression of pairs");
+    return {};
+  }
+
+  OpBuilder &b;
+  Location loc;
+  tile::MapPairsOp op;
+  Block &body;
+  const TileElements &elements;
+  ArrayRef<SmallVector<Value>> tiles;
+  const ExpressionScope &scope;
+  Value i0, j0;
+  llvm::DenseMap<Value, unsigned> dependence;
+  std::map<std::tuple<const void *, int64_t, int64_t>, Value> known;
+};
+} // namespace
+
+FailureOr<SmallVector<Value>> fovea::codegen::mapPairs(OpBuilder &b, Location loc, tile::MapPairsOp op,
+                                                       const TileElements &elements,
+                                                       ArrayRef<SmallVector<Value>> tiles,
+                                                       const ExpressionScope &scope) {
+  return Evaluation(b, loc, op, elements, tiles, scope).run();
+}
+
+// --- tables -------------------------------------------------------------------------------------------------------
+
+Value fovea::codegen::lookUp(OpBuilder &b, Location loc, Type type, const TableAddress &table, ValueRange indices) {
+  Value inside, element;
+  for (auto [n, index] : llvm::enumerate(indices)) {
+    Value here = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ult, index, table.sizes[n]);
+    inside = inside ? LLVM::AndOp::create(b, loc, inside, here).getResult() : here;
+    Value wide = LLVM::SExtOp::create(b, loc, b.getI64Type(), index);
+    if (n + 1 < indices.size())
+      wide = LLVM::MulOp::create(b, loc, wide, table.strides[n]);
+    element = element ? LLVM::AddOp::create(b, loc, element, wide).getResult() : wide;
+  }
+  Value bits = loadGlobalNc4If(b, loc, inside, globalElement(b, loc, table.pointer, b.getI32Type(), element));
+  return type.isF32() ? floatOf(b, loc, bits) : bits;
+}

@@ -1,0 +1,31 @@
+// codegen/kernel/Expressions.h - scalar expressions of tile.map_pairs, for every element that a thread holds.
+#pragma once
+
+#include "codegen/kernel/TileElements.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace fovea::codegen {
+
+/// What an expression needs from the program around it.
+struct ExpressionScope {
+  Value firstQuery, firstKey;                                          ///< i32
+  llvm::function_ref<Value(Value)> scalar;                             ///< a scalar of the program
+  llvm::function_ref<Value(tile::LookupOp, ValueRange indices)> lookUp; ///< an element of a table
+};
+
+/// The registers of the result, from those of each tile. Fails, with a diagnostic at the op, where an operation has no
+/// instruction here.
+mlir::FailureOr<SmallVector<Value>> mapPairs(OpBuilder &b, Location loc, tile::MapPairsOp op,
+                                             const TileElements &elements, ArrayRef<SmallVector<Value>> tiles,
+                                             const ExpressionScope &scope);
+
+/// A table in memory (tile.table): its address, the size of each dimension (i32), and the strides of all but the
+/// innermost in elements (i64).
+struct TableAddress {
+  Value pointer;
+  SmallVector<Value> sizes, strides;
+};
+/// The element (i32 or f32) at one i32 index per dimension; 0, and no access, where one is outside its dimension.
+Value lookUp(OpBuilder &b, Location loc, Type type, const TableAddress &table, ValueRange indices);
+
+} // namespace fovea::codegen

@@ -1,0 +1,56 @@
+// dialect/Tile/PairOps.cpp - checks of expressions on register tiles and of their tables.
+#include "dialect/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace fovea::tile;
+
+LogicalResult TableOp::verify() {
+  if (getDims() < 1 || getDims() > 4)
+    return emitOpError("expected 1 to 4 dimensions, found ") << getDims() << " [tile.table-C1]";
+  if (!getElementType().isF32() && !getElementType().isInteger(32))
+    return emitOpError("expected elements of f32 or i32, found ") << getElementType() << " [tile.table-C2]";
+  return success();
+}
+
+LogicalResult MapPairsOp::verify() {
+  if (getTiles().empty())
+    return emitOpError("expected at least one tile [tile.map_pairs-C1]");
+  for (Value each : getTiles()) {
+    auto tile = cast<RankedTensorType>(each.getType());
+    if (tile.getRank() != 2 || !tile.getElementType().isF32() || tile != getResult().getType())
+      return emitOpError("expected f32 tiles of rows x keys of one type, found ") << tile << " and "
+                                                                               << getResult().getType()
+                                                                               << " [tile.map_pairs-C1]";
+  }
+  Block &block = getBody().front();
+  bool right = block.getNumArguments() == getTiles().size() + 2;
+  for (auto [n, argument] : llvm::enumerate(block.getArguments()))
+    right = right && (n < getTiles().size() ? argument.getType().isF32() : argument.getType().isInteger(32));
+  if (!right)
+    return emitOpError("expected the block arguments to be ") << getTiles().size()
+                                                              << " f32, then i and j : i32 [tile.map_pairs-C2]";
+  auto result = block.empty() ? ResultOp() : dyn_cast<ResultOp>(block.back());
+  if (!result || (!result.getValue().getType().isF32() && getTiles().size() != 1))
+    return emitOpError("expected the block to end in tile.result of an f32, or of an i1 for one tile "
+                       "[tile.map_pairs-C3]");
+  for (Operation &inner : block.without_terminator()) {
+    Dialect *dialect = inner.getDialect();
+    if (!isa<LookupOp>(inner) && !isa_and_nonnull<arith::ArithDialect, math::MathDialect>(dialect))
+      return emitOpError("expected only arith and math ops and tile.lookup, found ") << inner.getName()
+                                                                                     << " [tile.map_pairs-C4]";
+  }
+  return success();
+}
+
+LogicalResult LookupOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  auto table = kernel ? kernel.lookupSymbol<TableOp>(getTable()) : TableOp();
+  if (!table)
+    return emitOpError("expected a table of this kernel, found '") << getTable() << "' [tile.lookup-C1]";
+  if (table.getDims() != getIndices().size() || table.getElementType() != getValue().getType())
+    return emitOpError("expected ") << table.getDims() << " indices and a result of " << table.getElementType()
+                                    << ", those of '" << getTable() << "' [tile.lookup-C1]";
+  return success();
+}

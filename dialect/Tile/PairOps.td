@@ -1,0 +1,74 @@
+// dialect/Tile/PairOps.td - scalar expressions for each (query, key) pair of a register tile, and tables in memory.
+#ifndef FOVEA_TILE_PAIR_OPS
+#define FOVEA_TILE_PAIR_OPS
+
+// Included by TileOps.td, which defines Tile_Op and Tile_RegTile.
+
+def Tile_TableOp : Tile_Op<"table", [Symbol, HasParent<"KernelOp">]> {
+  let summary = "a tensor in global memory that expressions look up";
+  let description = [{
+    `dims` dimensions of i32 or f32, innermost stride 1; the others' strides, the sizes and the address are parameters
+    of the launch.
+
+    - `tile.table-C1`: 1 to 4 dimensions. `tile.table-C2`: elements are i32 or f32.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$dims, TypeAttr:$element_type);
+  let assemblyFormat = "$sym_name `dims` $dims `:` $element_type attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock]> {
+  let summary = "a scalar expression for each element of f32 tiles, by its query and key";
+  let description = [{
+    The region sees the element of each tile, then i = `first_query` + row and j = `first_key` + column (i32, positions
+    in the own sequence), and any scalar of the program around it. It yields an f32, or, with one tile, an i1: the
+    element stays where it is true and becomes -inf elsewhere. Rows and columns beyond the sequence are computed, too:
+    mask them afterwards.
+
+    ```mlir
+    %t = tile.map_pairs %s queries(%first_query) keys(%first_key) : !T -> !T {
+    ^bb0(%x: f32, %i: i32, %j: i32):
+      %m = tile.lookup @slope[%head] : f32
+      %d = arith.subi %j, %i : i32
+      %e = arith.sitofp %d : i32 to f32
+      %y = math.fma %m, %e, %x : f32
+      tile.result %y : f32
+    }
+    ```
+    What depends on the row alone, the column alone or neither is computed once for those that share it. exp, exp2, log,
+    log2, tanh, erf, sqrt, rsqrt, sin and cos take the approximate units (a few units of 2^-22 beside what their argument
+    loses when it is scaled); a division is a product with a reciprocal.
+
+    Constraints: `tile.map_pairs-C1`: at least one tile; all are f32, rows x keys, of one type. `tile.map_pairs-C2`: the
+    block has the arguments above. `tile.map_pairs-C3`: it ends in `tile.result` of f32, or of i1 with one tile.
+    `tile.map_pairs-C4`: it holds only arith and math ops and `tile.lookup`.
+  }];
+  let arguments = (ins Variadic<Tile_RegTile>:$tiles, I32:$first_query, I32:$first_key);
+  let results = (outs Tile_RegTile:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $tiles `queries` `(` $first_query `)` `keys` `(` $first_key `)` `:` type($tiles) `->` type($result) $body attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Tile_LookupOp : Tile_Op<"lookup", [Pure, HasParent<"MapPairsOp">]> {
+  let summary = "an element of a table, 0 outside it";
+  let description = [{
+    One index per dimension. An index outside its dimension reads no memory.
+
+    - `tile.lookup-C1`: the table is one of the kernel's, with as many dimensions as indices and elements of the
+      result's type.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$table, Variadic<I32>:$indices);
+  let results = (outs AnyTypeOf<[F32, I32]>:$value);
+  let assemblyFormat = "$table `[` $indices `]` `:` type($value) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_ResultOp : Tile_Op<"result", [Pure, Terminator, HasParent<"MapPairsOp">]> {
+  let summary = "the value of an expression";
+  let arguments = (ins AnyTypeOf<[F32, I1]>:$value);
+  let assemblyFormat = "$value `:` type($value) attr-dict";
+}
+
+#endif

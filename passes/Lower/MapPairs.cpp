@@ -1,0 +1,413 @@
+// passes/Lower/MapPairs.cpp - score expressions and what is left of a mask, as tile.map_pairs on register tiles.
+#include "passes/Lower/MapPairs.h"
+#include "dialect/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fovea;
+
+namespace {
+
+constexpr int64_t kLeast32 = std::numeric_limits<int32_t>::min(), kGreatest32 = std::numeric_limits<int32_t>::max();
+
+/// A value of the tile's region. Integers come with the interval that they lie in, and are i32 where it allows.
+struct Scalar {
+  Value value;
+  int64_t least = 0, greatest = 0;
+};
+
+class Translation {
+public:
+  Translation(OpBuilder &b, Location loc, const PairScalars &scalars) : b(b), loc(loc), scalars(scalars) {}
+
+  /// The mask's or pairs' rows, which decide where a table's row of a position is.
+  attn::RowsAttr queries, keys;
+
+  /// (i, j, h, b, n_queries, n_keys) for the arguments of an expression, from `first` on.
+  void bindIndices(ArrayRef<BlockArgument> arguments, Value i, Value j) {
+    const int64_t positions = (int64_t(1) << 30) - 1; // rows and columns past a sequence's end included
+    Value values[] = {i, j, scalars.head, scalars.sequence, scalars.nQueries, scalars.nKeys};
+    for (auto [n, argument] : llvm::enumerate(arguments))
+      known[argument] = {values[n], 0, n == 2 || n == 3 ? kGreatest32 : positions};
+    position[0] = i, position[1] = j;
+  }
+  void bind(Value from, Value to) { known[from] = {to}; }
+
+  /// A value of an expression region, or of type !attn.mask (then an i1).
+  llvm::Expected<Value> translate(Value value) {
+    llvm::Expected<Scalar> result = get(value);
+    return result ? llvm::Expected<Value>(result->value) : result.takeError();
+  }
+  llvm::Expected<Value> negated(Value value) {
+    llvm::Expected<Value> v = translate(value);
+    if (!v)
+      return v;
+    return arith::XOrIOp::create(b, loc, *v, arith::ConstantOp::create(b, loc, b.getBoolAttr(true))).getResult();
+  }
+
+private:
+  llvm::Error refuse(Operation *op, const llvm::Twine &why) {
+    return llvm::createStringError((op->getName().getStringRef() + ": " + why).str());
+  }
+
+  // --- integers ---------------------------------------------------------------------------------------------------
+
+  Type typeFor(int64_t least, int64_t greatest) {
+    return least >= kLeast32 && greatest <= kGreatest32 ? b.getI32Type() : b.getI64Type();
+  }
+  Value widened(Value v, Type type) {
+    return v.getType() == type ? v : Value(arith::ExtSIOp::create(b, loc, type, v));
+  }
+  Value constant(int64_t v, Type type) {
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, v));
+  }
+  /// An op on integers whose result lies in [least, greatest]; operands are brought to one width that holds all.
+  template <typename Op> Scalar integerOp(Scalar x, Scalar y, __int128 least, __int128 greatest) {
+    const __int128 low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+    if (least < low || greatest > high) // wraps around, like the 64-bit op that it stands for
+      least = low, greatest = high;
+    Type type = typeFor(std::min({x.least, y.least, int64_t(least)}), std::max({x.greatest, y.greatest, int64_t(greatest)}));
+    Value v = Op::create(b, loc, widened(x.value, type), widened(y.value, type));
+    Type narrow = typeFor(int64_t(least), int64_t(greatest));
+    if (v.getType() != narrow)
+      v = arith::TruncIOp::create(b, loc, narrow, v);
+    return {v, int64_t(least), int64_t(greatest)};
+  }
+  Scalar product(Scalar x, Scalar y) {
+    __int128 corners[] = {__int128(x.least) * y.least, __int128(x.least) * y.greatest, __int128(x.greatest) * y.least,
+                          __int128(x.greatest) * y.greatest};
+    return integerOp<arith::MulIOp>(x, y, *std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4));
+  }
+  Scalar difference(Scalar x, Scalar y) {
+    return integerOp<arith::SubIOp>(x, y, __int128(x.least) - y.greatest, __int128(x.greatest) - y.least);
+  }
+  /// Rounded to minus infinity.
+  Scalar floorQuotient(Scalar x, Scalar y) {
+    const int64_t reach = std::max(magnitude(x.least), magnitude(x.greatest));
+    if (x.least >= 0 && y.least > 0)
+      return integerOp<arith::DivUIOp>(x, y, 0, x.greatest / y.least);
+    Scalar quotient = integerOp<arith::DivSIOp>(x, y, -__int128(reach), reach);
+    Scalar rest = difference(x, product(quotient, y));
+    // One less where the rest is not 0 and has another sign than the divisor.
+    Type type = rest.value.getType();
+    Value zero = constant(0, type), divisor = widened(y.value, b.getI64Type());
+    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest.value, zero);
+    Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, rest.value, zero);
+    Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, divisor, constant(0, b.getI64Type()));
+    Value other = arith::XOrIOp::create(b, loc, below, negative);
+    Value less = arith::AndIOp::create(b, loc, some, other);
+    Scalar one{arith::ExtUIOp::create(b, loc, b.getI32Type(), less), 0, 1};
+    return difference(quotient, one);
+  }
+  static int64_t magnitude(int64_t v) { return v == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : std::abs(v); }
+
+  // --- values -----------------------------------------------------------------------------------------------------
+
+  llvm::Expected<Scalar> get(Value value) {
+    auto found = known.find(value);
+    if (found != known.end())
+      return found->second;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return llvm::createStringError("expected a value of the expression, found an argument of something else");
+    llvm::Expected<Scalar> made = isa<attn::MaskType>(value.getType()) ? mask(op) : make(op);
+    if (made)
+      known[value] = *made;
+    return made;
+  }
+
+  llvm::Expected<Scalar> make(Operation *op) {
+    SmallVector<Scalar, 3> x;
+    for (Value operand : op->getOperands()) {
+      if (isa<attn::AttnTensorType>(operand.getType())) {
+        x.emplace_back();
+        continue;
+      }
+      llvm::Expected<Scalar> scalar = get(operand);
+      if (!scalar)
+        return scalar.takeError();
+      x.push_back(*scalar);
+    }
+    Type type = op->getResult(0).getType();
+    if (auto lookup = dyn_cast<attn::LookupOp>(op))
+      return look(lookup, ArrayRef(x).drop_front());
+    if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+      Type wide = typeFor(std::min(x[0].least, x[1].least), std::max(x[0].greatest, x[1].greatest));
+      if (compare.getLhs().getType().isInteger(1))
+        wide = b.getI1Type();
+      return Scalar{arith::CmpIOp::create(b, loc, compare.getPredicate(), widened(x[0].value, wide), widened(x[1].value, wide)), 0, 1};
+    }
+    if (type.isInteger(64))
+      return makeInteger(op, x);
+    if (auto cast = dyn_cast<arith::SIToFPOp>(op); cast && type.isF32())
+      return Scalar{arith::SIToFPOp::create(b, loc, type, x[0].value)};
+    if (!type.isF32() && !type.isInteger(1))
+      return refuse(op, "expected f32, i64 or i1 in an expression, found a type without a lowering");
+    // Operations on f32 and i1 stay what they are.
+    if (!isa<arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::CmpFOp, arith::SelectOp,
+             arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::UIToFPOp, math::ExpOp, math::Exp2Op, math::LogOp,
+             math::Log2Op, math::TanhOp, math::ErfOp, math::SqrtOp, math::RsqrtOp, math::SinOp, math::CosOp, math::FmaOp,
+             math::AbsFOp, math::FloorOp, math::CeilOp>(op))
+      return refuse(op, "expected an operation that kernels compute per element, found one without a lowering");
+    IRMapping map;
+    for (auto [operand, scalar] : llvm::zip(op->getOperands(), x))
+      map.map(operand, scalar.value);
+    Operation *copy = b.clone(*op, map);
+    copy->setLoc(loc);
+    return Scalar{copy->getResult(0), 0, 1};
+  }
+
+  llvm::Expected<Scalar> makeInteger(Operation *op, ArrayRef<Scalar> x) {
+    using Result = llvm::Expected<Scalar>;
+    auto wide = [](int64_t v) { return __int128(v); };
+    return llvm::TypeSwitch<Operation *, Result>(op)
+        .Case([&](arith::ConstantOp c) -> Result {
+          int64_t v = cast<IntegerAttr>(c.getValue()).getInt();
+          return Scalar{constant(v, typeFor(v, v)), v, v};
+        })
+        .Case([&](arith::AddIOp) -> Result {
+          return integerOp<arith::AddIOp>(x[0], x[1], wide(x[0].least) + x[1].least, wide(x[0].greatest) + x[1].greatest);
+        })
+        .Case([&](arith::SubIOp) -> Result { return difference(x[0], x[1]); })
+        .Case([&](arith::MulIOp) -> Result { return product(x[0], x[1]); })
+        .Case([&](arith::FloorDivSIOp) -> Result { return floorQuotient(x[0], x[1]); })
+        .Case([&](arith::DivSIOp) -> Result {
+          int64_t reach = std::max(magnitude(x[0].least), magnitude(x[0].greatest));
+          return integerOp<arith::DivSIOp>(x[0], x[1], x[0].least >= 0 && x[1].least >= 0 ? 0 : -wide(reach), reach);
+        })
+        .Case([&](arith::RemSIOp) -> Result {
+          int64_t reach = std::max(magnitude(x[0].least), magnitude(x[0].greatest));
+          return integerOp<arith::RemSIOp>(x[0], x[1], x[0].least >= 0 ? 0 : -wide(reach), reach);
+        })
+        .Case([&](arith::MaxSIOp) -> Result {
+          return integerOp<arith::MaxSIOp>(x[0], x[1], std::max(x[0].least, x[1].least), std::max(x[0].greatest, x[1].greatest));
+        })
+        .Case([&](arith::MinSIOp) -> Result {
+          return integerOp<arith::MinSIOp>(x[0], x[1], std::min(x[0].least, x[1].least), std::min(x[0].greatest, x[1].greatest));
+        })
+        .Case([&](math::AbsIOp) -> Result {
+          Scalar zero{constant(0, x[0].value.getType()), 0, 0}, minus = difference(zero, x[0]);
+          int64_t reach = std::max(magnitude(x[0].least), magnitude(x[0].greatest));
+          return integerOp<arith::MaxSIOp>(x[0], minus, 0, reach);
+        })
+        .Case([&](arith::SelectOp select) -> Result {
+          int64_t least = std::min(x[1].least, x[2].least), greatest = std::max(x[1].greatest, x[2].greatest);
+          Type type = typeFor(least, greatest);
+          Value v = arith::SelectOp::create(b, loc, x[0].value, widened(x[1].value, type), widened(x[2].value, type));
+          return Scalar{v, least, greatest};
+        })
+        .Case([&](arith::ExtUIOp cast) -> Result {
+          if (!cast.getIn().getType().isInteger(1))
+            return refuse(cast, "expected an i1 to become an integer");
+          return Scalar{arith::ExtUIOp::create(b, loc, b.getI32Type(), x[0].value), 0, 1};
+        })
+        .Default([&](Operation *other) -> Result {
+          return refuse(other, "expected an operation on integers that kernels compute, found one without a lowering");
+        });
+  }
+
+  // --- look-ups ---------------------------------------------------------------------------------------------------
+
+  /// An index that reads nothing where it is negative or beyond i32.
+  Value index(Scalar x) {
+    if (x.value.getType().isInteger(32))
+      return x.value;
+    Type i64 = b.getI64Type();
+    Value cut = arith::MaxSIOp::create(b, loc, x.value, constant(-1, i64));
+    cut = arith::MinSIOp::create(b, loc, cut, constant(kGreatest32, i64));
+    return arith::TruncIOp::create(b, loc, b.getI32Type(), cut);
+  }
+
+  llvm::Expected<Scalar> look(attn::LookupOp op, ArrayRef<Scalar> x) {
+    auto argument = dyn_cast<BlockArgument>(op.getTable());
+    auto spec = argument ? dyn_cast<attn::SpecOp>(argument.getOwner()->getParentOp()) : attn::SpecOp();
+    if (!spec)
+      return refuse(op, "expected an input of the spec as table");
+    auto type = cast<attn::AttnTensorType>(argument.getType());
+    SmallVector<Value> indices;
+    for (auto [axis, at] : llvm::zip(type.getAxes(), x)) {
+      attn::RowsAttr rows = axis.getKind() == attn::AxisKind::Rows ? axis.getRows() : attn::RowsAttr();
+      if (!rows) {
+        indices.push_back(index(at));
+        continue;
+      }
+      bool ofQueries = rows.perSequence() == queries;
+      if (!ofQueries && rows.perSequence() != keys)
+        return refuse(op, "expected a table with the rows of the queries or of the keys");
+      if (rows.getKind() == attn::RowsKind::Dense || rows.getKind() == attn::RowsKind::Fixed)
+        indices.push_back(scalars.sequence);
+      if (rows.getKind() != attn::RowsKind::Jagged) {
+        indices.push_back(index(at));
+        continue;
+      }
+      // Positions outside the sequence are another's rows.
+      Value p = index(at), n = ofQueries ? scalars.nQueries : scalars.nKeys;
+      Value row = arith::AddIOp::create(b, loc, ofQueries ? scalars.queryRow : scalars.keyRow, p);
+      Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, p, n);
+      indices.push_back(arith::SelectOp::create(b, loc, inside, row, constant(-1, b.getI32Type())));
+    }
+    return Scalar{tile::LookupOp::create(b, loc, type.getElementType(), spec.getInputName(argument.getArgNumber()), indices),
+                  kLeast32, kGreatest32};
+  }
+
+  // --- masks ------------------------------------------------------------------------------------------------------
+
+  llvm::Expected<Scalar> mask(Operation *op) {
+    using Result = llvm::Expected<Scalar>;
+    auto both = [&](auto combine) -> Result {
+      llvm::Expected<Value> x = translate(op->getOperand(0));
+      if (!x)
+        return x.takeError();
+      llvm::Expected<Value> y = translate(op->getOperand(1));
+      if (!y)
+        return y.takeError();
+      return Scalar{combine(*x, *y)};
+    };
+    return llvm::TypeSwitch<Operation *, Result>(op)
+        .Case([&](attn::MaskAndOp) {
+          return both([&](Value x, Value y) { return arith::AndIOp::create(b, loc, x, y).getResult(); });
+        })
+        .Case([&](attn::MaskOrOp) {
+          return both([&](Value x, Value y) { return arith::OrIOp::create(b, loc, x, y).getResult(); });
+        })
+        .Case([&](attn::MaskNotOp inverse) -> Result {
+          llvm::Expected<Value> v = negated(inverse.getOperand());
+          return v ? Result(Scalar{*v}) : v.takeError();
+        })
+        .Case([&](attn::MaskWhereOp where) -> Result {
+          Block &body = where.getBody().front();
+          SmallVector<BlockArgument> arguments(body.args_begin(), body.args_end());
+          bindIndices(arguments, position[0], position[1]);
+          return get(cast<attn::ResultOp>(body.back()).getValue());
+        })
+        .Case([&](attn::PatternOp pattern) -> Result { return interval(pattern); })
+        .Default([&](Operation *other) -> Result {
+          return refuse(other, "expected a mask that each pair can be asked for");
+        });
+  }
+
+  // A named pattern, pair by pair: every limit of its key range.
+  llvm::Expected<Scalar> interval(attn::PatternOp pattern) {
+    llvm::Expected<KeyRange> range = analyseMask(pattern.getMask());
+    if (!range)
+      return range.takeError();
+    Value all = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+    for (bool upper : {false, true})
+      for (const Clause &clause : upper ? range->upper : range->lower) { // of a pattern: one bound each
+        const Bound &bound = clause.front();
+        Value limit = constant(bound.constant, b.getI32Type());
+        auto add = [&](Value v) { limit = arith::AddIOp::create(b, loc, limit, v); };
+        if (bound.keys)
+          add(scalars.nKeys);
+        if (bound.queries)
+          limit = arith::SubIOp::create(b, loc, limit, scalars.nQueries);
+        if (bound.block == 1)
+          add(position[0]);
+        else if (bound.block) {
+          Value size = constant(bound.block, b.getI32Type());
+          add(arith::MulIOp::create(b, loc, arith::DivUIOp::create(b, loc, position[0], size), size));
+        }
+        auto predicate = upper ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sge;
+        Value holds = arith::CmpIOp::create(b, loc, predicate, position[1], limit);
+        all = arith::AndIOp::create(b, loc, all, holds);
+      }
+    return Scalar{all};
+  }
+
+  OpBuilder &b;
+  Location loc;
+  const PairScalars &scalars;
+  Value position[2]; ///< i and j
+  llvm::DenseMap<Value, Scalar> known;
+};
+
+/// Builds the op and its block, lets `body` say what it yields, and removes it again after an error.
+llvm::Expected<Value> build(OpBuilder &b, Location loc, ValueRange tiles, const PairScalars &scalars,
+                            llvm::function_ref<llvm::Expected<Value>(Translation &, Block &)> body) {
+  auto op = tile::MapPairsOp::create(b, loc, tiles[0].getType(), tiles, scalars.firstQuery, scalars.firstKey);
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Type> types(tiles.size(), b.getF32Type());
+  types.append(2, b.getI32Type());
+  Block *block = b.createBlock(&op.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  Translation translation(b, loc, scalars);
+  llvm::Expected<Value> value = body(translation, *block);
+  if (!value) {
+    op.erase();
+    return value.takeError();
+  }
+  tile::ResultOp::create(b, loc, *value);
+  return op.getResult();
+}
+
+} // namespace
+
+llvm::Expected<Value> fovea::emitMapPairs(OpBuilder &b, attn::MapPairsOp op, ValueRange tiles,
+                                          const PairScalars &scalars) {
+  return build(b, op.getLoc(), tiles, scalars, [&](Translation &translation, Block &block) {
+    auto type = cast<attn::PairsType>(op.getResult().getType());
+    translation.queries = type.getQueries(), translation.keys = type.getKeys();
+    Block &source = op.getBody().front();
+    const size_t n = tiles.size();
+    for (size_t t = 0; t < n; ++t)
+      translation.bind(source.getArgument(t), block.getArgument(t));
+    SmallVector<BlockArgument> indices(source.args_begin() + n, source.args_end());
+    translation.bindIndices(indices, block.getArgument(n), block.getArgument(n + 1));
+    return translation.translate(cast<attn::ResultOp>(source.back()).getValue());
+  });
+}
+
+llvm::Expected<Value> fovea::emitResidualMask(OpBuilder &b, Location loc, const KeyRange &range, Value scores,
+                                              const PairScalars &scalars) {
+  if (range.residual.empty())
+    return scores;
+  return build(b, loc, scores, scalars, [&](Translation &translation, Block &block) -> llvm::Expected<Value> {
+    Value all;
+    for (const KeyRange::Predicate &predicate : range.residual) {
+      // Of a region's value, the mask_where around it says which rows its look-ups have.
+      auto where = dyn_cast<attn::MaskWhereOp>(predicate.value.getDefiningOp()->getParentOp());
+      auto type = cast<attn::MaskType>(where ? where.getMask().getType() : predicate.value.getType());
+      translation.queries = type.getQueries(), translation.keys = type.getKeys();
+      SmallVector<BlockArgument> arguments;
+      if (where)
+        arguments.assign(where.getBody().args_begin(), where.getBody().args_end());
+      translation.bindIndices(arguments, block.getArgument(1), block.getArgument(2));
+      llvm::Expected<Value> holds = predicate.negated ? translation.negated(predicate.value)
+                                                      : translation.translate(predicate.value);
+      if (!holds)
+        return holds;
+      all = all ? arith::AndIOp::create(b, loc, all, *holds).getResult() : *holds;
+    }
+    return all;
+  });
+}
+
+llvm::Error fovea::declareTables(OpBuilder &b, attn::SpecOp spec) {
+  llvm::SmallSetVector<Value, 4> used;
+  for (Operation &op : spec.getBody().front())
+    if (isa<attn::MapPairsOp, attn::MaskWhereOp>(op))
+      op.walk([&](attn::LookupOp lookup) { used.insert(lookup.getTable()); });
+  for (BlockArgument argument : spec.getBody().getArguments()) {
+    if (!used.contains(argument))
+      continue;
+    auto type = cast<attn::AttnTensorType>(argument.getType());
+    StringRef name = spec.getInputName(argument.getArgNumber());
+    if (!type.getElementType().isF32() && !type.getElementType().isInteger(32))
+      return llvm::createStringError("table '" + name + "': expected elements of f32 or i32, the ones with a lowering");
+    int64_t dims = 0;
+    for (attn::AxisAttr axis : type.getAxes()) {
+      attn::RowsAttr rows = axis.getRows();
+      if (axis.getKind() == attn::AxisKind::Blocks)
+        return llvm::createStringError("table '" + name + "': expected rows, heads or positions as axes, found blocks");
+      dims += rows && (rows.getKind() == attn::RowsKind::Dense || rows.getKind() == attn::RowsKind::Fixed) ? 2 : 1;
+    }
+    if (dims > 4)
+      return llvm::createStringError("table '" + name + "': expected at most 4 dimensions, found " + llvm::Twine(dims));
+    tile::TableOp::create(b, spec.getLoc(), name, dims, type.getElementType());
+  }
+  return llvm::Error::success();
+}
