@@ -1,10 +1,9 @@
 // passes/Lower/MapPairs.cpp - score expressions and what is left of a mask, as tile.map_pairs on register tiles.
 #include "passes/Lower/MapPairs.h"
 #include "dialect/Tile/Tile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
+#include "passes/Lower/BoundedIntegers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -12,27 +11,23 @@ using namespace fovea;
 
 namespace {
 
-constexpr int64_t kLeast32 = std::numeric_limits<int32_t>::min(), kGreatest32 = std::numeric_limits<int32_t>::max();
-
-/// A value of the tile's region. Integers come with the interval that they lie in, and are i32 where it allows.
-struct Scalar {
-  Value value;
-  int64_t least = 0, greatest = 0;
-};
+/// A value of the tile's region; the interval counts for integers only.
+using Scalar = BoundedInteger;
 
 class Translation {
 public:
-  Translation(OpBuilder &b, Location loc, const PairScalars &scalars) : b(b), loc(loc), scalars(scalars) {}
+  Translation(OpBuilder &b, Location loc, const PairScalars &scalars)
+      : b(b), loc(loc), integers(b, loc), scalars(scalars) {}
 
   /// The mask's or pairs' rows, which decide where a table's row of a position is.
   attn::RowsAttr queries, keys;
 
-  /// (i, j, h, b, n_queries, n_keys) for the arguments of an expression, from `first` on.
+  /// (i, j, h, b, n_queries, n_keys) for the arguments of an expression.
   void bindIndices(ArrayRef<BlockArgument> arguments, Value i, Value j) {
     const int64_t positions = (int64_t(1) << 30) - 1; // rows and columns past a sequence's end included
     Value values[] = {i, j, scalars.head, scalars.sequence, scalars.nQueries, scalars.nKeys};
     for (auto [n, argument] : llvm::enumerate(arguments))
-      known[argument] = {values[n], 0, n == 2 || n == 3 ? kGreatest32 : positions};
+      known[argument] = {values[n], 0, n == 2 || n == 3 ? BoundedIntegers::kGreatest32 : positions};
     position[0] = i, position[1] = j;
   }
   void bind(Value from, Value to) { known[from] = {to}; }
@@ -53,57 +48,6 @@ private:
   llvm::Error refuse(Operation *op, const llvm::Twine &why) {
     return llvm::createStringError((op->getName().getStringRef() + ": " + why).str());
   }
-
-  // --- integers ---------------------------------------------------------------------------------------------------
-
-  Type typeFor(int64_t least, int64_t greatest) {
-    return least >= kLeast32 && greatest <= kGreatest32 ? b.getI32Type() : b.getI64Type();
-  }
-  Value widened(Value v, Type type) {
-    return v.getType() == type ? v : Value(arith::ExtSIOp::create(b, loc, type, v));
-  }
-  Value constant(int64_t v, Type type) {
-    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, v));
-  }
-  /// An op on integers whose result lies in [least, greatest]; operands are brought to one width that holds all.
-  template <typename Op> Scalar integerOp(Scalar x, Scalar y, __int128 least, __int128 greatest) {
-    const __int128 low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
-    if (least < low || greatest > high) // wraps around, like the 64-bit op that it stands for
-      least = low, greatest = high;
-    Type type = typeFor(std::min({x.least, y.least, int64_t(least)}), std::max({x.greatest, y.greatest, int64_t(greatest)}));
-    Value v = Op::create(b, loc, widened(x.value, type), widened(y.value, type));
-    Type narrow = typeFor(int64_t(least), int64_t(greatest));
-    if (v.getType() != narrow)
-      v = arith::TruncIOp::create(b, loc, narrow, v);
-    return {v, int64_t(least), int64_t(greatest)};
-  }
-  Scalar product(Scalar x, Scalar y) {
-    __int128 corners[] = {__int128(x.least) * y.least, __int128(x.least) * y.greatest, __int128(x.greatest) * y.least,
-                          __int128(x.greatest) * y.greatest};
-    return integerOp<arith::MulIOp>(x, y, *std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4));
-  }
-  Scalar difference(Scalar x, Scalar y) {
-    return integerOp<arith::SubIOp>(x, y, __int128(x.least) - y.greatest, __int128(x.greatest) - y.least);
-  }
-  /// Rounded to minus infinity.
-  Scalar floorQuotient(Scalar x, Scalar y) {
-    const int64_t reach = std::max(magnitude(x.least), magnitude(x.greatest));
-    if (x.least >= 0 && y.least > 0)
-      return integerOp<arith::DivUIOp>(x, y, 0, x.greatest / y.least);
-    Scalar quotient = integerOp<arith::DivSIOp>(x, y, -__int128(reach), reach);
-    Scalar rest = difference(x, product(quotient, y));
-    // One less where the rest is not 0 and has another sign than the divisor.
-    Type type = rest.value.getType();
-    Value zero = constant(0, type), divisor = widened(y.value, b.getI64Type());
-    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest.value, zero);
-    Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, rest.value, zero);
-    Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, divisor, constant(0, b.getI64Type()));
-    Value other = arith::XOrIOp::create(b, loc, below, negative);
-    Value less = arith::AndIOp::create(b, loc, some, other);
-    Scalar one{arith::ExtUIOp::create(b, loc, b.getI32Type(), less), 0, 1};
-    return difference(quotient, one);
-  }
-  static int64_t magnitude(int64_t v) { return v == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : std::abs(v); }
 
   // --- values -----------------------------------------------------------------------------------------------------
 
@@ -135,12 +79,8 @@ private:
     Type type = op->getResult(0).getType();
     if (auto lookup = dyn_cast<attn::LookupOp>(op))
       return look(lookup, ArrayRef(x).drop_front());
-    if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
-      Type wide = typeFor(std::min(x[0].least, x[1].least), std::max(x[0].greatest, x[1].greatest));
-      if (compare.getLhs().getType().isInteger(1))
-        wide = b.getI1Type();
-      return Scalar{arith::CmpIOp::create(b, loc, compare.getPredicate(), widened(x[0].value, wide), widened(x[1].value, wide)), 0, 1};
-    }
+    if (auto compare = dyn_cast<arith::CmpIOp>(op); compare && compare.getLhs().getType().isInteger(64))
+      return Scalar{integers.compare(compare.getPredicate(), x[0], x[1])};
     if (type.isInteger(64))
       return makeInteger(op, x);
     if (auto cast = dyn_cast<arith::SIToFPOp>(op); cast && type.isF32())
@@ -149,9 +89,9 @@ private:
       return refuse(op, "expected f32, i64 or i1 in an expression, found a type without a lowering");
     // Operations on f32 and i1 stay what they are.
     if (!isa<arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
-             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::CmpFOp, arith::SelectOp,
-             arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::UIToFPOp, math::ExpOp, math::Exp2Op, math::LogOp,
-             math::Log2Op, math::TanhOp, math::ErfOp, math::SqrtOp, math::RsqrtOp, math::SinOp, math::CosOp, math::FmaOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::CmpFOp, arith::CmpIOp,
+             arith::SelectOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::UIToFPOp, math::ExpOp, math::Exp2Op,
+             math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::SqrtOp, math::RsqrtOp, math::SinOp, math::CosOp, math::FmaOp,
              math::AbsFOp, math::FloorOp, math::CeilOp>(op))
       return refuse(op, "expected an operation that kernels compute per element, found one without a lowering");
     IRMapping map;
@@ -164,43 +104,18 @@ private:
 
   llvm::Expected<Scalar> makeInteger(Operation *op, ArrayRef<Scalar> x) {
     using Result = llvm::Expected<Scalar>;
-    auto wide = [](int64_t v) { return __int128(v); };
     return llvm::TypeSwitch<Operation *, Result>(op)
-        .Case([&](arith::ConstantOp c) -> Result {
-          int64_t v = cast<IntegerAttr>(c.getValue()).getInt();
-          return Scalar{constant(v, typeFor(v, v)), v, v};
-        })
-        .Case([&](arith::AddIOp) -> Result {
-          return integerOp<arith::AddIOp>(x[0], x[1], wide(x[0].least) + x[1].least, wide(x[0].greatest) + x[1].greatest);
-        })
-        .Case([&](arith::SubIOp) -> Result { return difference(x[0], x[1]); })
-        .Case([&](arith::MulIOp) -> Result { return product(x[0], x[1]); })
-        .Case([&](arith::FloorDivSIOp) -> Result { return floorQuotient(x[0], x[1]); })
-        .Case([&](arith::DivSIOp) -> Result {
-          int64_t reach = std::max(magnitude(x[0].least), magnitude(x[0].greatest));
-          return integerOp<arith::DivSIOp>(x[0], x[1], x[0].least >= 0 && x[1].least >= 0 ? 0 : -wide(reach), reach);
-        })
-        .Case([&](arith::RemSIOp) -> Result {
-          int64_t reach = std::max(magnitude(x[0].least), magnitude(x[0].greatest));
-          return integerOp<arith::RemSIOp>(x[0], x[1], x[0].least >= 0 ? 0 : -wide(reach), reach);
-        })
-        .Case([&](arith::MaxSIOp) -> Result {
-          return integerOp<arith::MaxSIOp>(x[0], x[1], std::max(x[0].least, x[1].least), std::max(x[0].greatest, x[1].greatest));
-        })
-        .Case([&](arith::MinSIOp) -> Result {
-          return integerOp<arith::MinSIOp>(x[0], x[1], std::min(x[0].least, x[1].least), std::min(x[0].greatest, x[1].greatest));
-        })
-        .Case([&](math::AbsIOp) -> Result {
-          Scalar zero{constant(0, x[0].value.getType()), 0, 0}, minus = difference(zero, x[0]);
-          int64_t reach = std::max(magnitude(x[0].least), magnitude(x[0].greatest));
-          return integerOp<arith::MaxSIOp>(x[0], minus, 0, reach);
-        })
-        .Case([&](arith::SelectOp select) -> Result {
-          int64_t least = std::min(x[1].least, x[2].least), greatest = std::max(x[1].greatest, x[2].greatest);
-          Type type = typeFor(least, greatest);
-          Value v = arith::SelectOp::create(b, loc, x[0].value, widened(x[1].value, type), widened(x[2].value, type));
-          return Scalar{v, least, greatest};
-        })
+        .Case([&](arith::ConstantOp c) { return integers.constant(cast<IntegerAttr>(c.getValue()).getInt()); })
+        .Case([&](arith::AddIOp) { return integers.sum(x[0], x[1]); })
+        .Case([&](arith::SubIOp) { return integers.difference(x[0], x[1]); })
+        .Case([&](arith::MulIOp) { return integers.product(x[0], x[1]); })
+        .Case([&](arith::FloorDivSIOp) { return integers.floorQuotient(x[0], x[1]); })
+        .Case([&](arith::DivSIOp) { return integers.quotient(x[0], x[1]); })
+        .Case([&](arith::RemSIOp) { return integers.remainder(x[0], x[1]); })
+        .Case([&](arith::MaxSIOp) { return integers.max(x[0], x[1]); })
+        .Case([&](arith::MinSIOp) { return integers.min(x[0], x[1]); })
+        .Case([&](math::AbsIOp) { return integers.abs(x[0]); })
+        .Case([&](arith::SelectOp) { return integers.select(x[0].value, x[1], x[2]); })
         .Case([&](arith::ExtUIOp cast) -> Result {
           if (!cast.getIn().getType().isInteger(1))
             return refuse(cast, "expected an i1 to become an integer");
@@ -213,16 +128,6 @@ private:
 
   // --- look-ups ---------------------------------------------------------------------------------------------------
 
-  /// An index that reads nothing where it is negative or beyond i32.
-  Value index(Scalar x) {
-    if (x.value.getType().isInteger(32))
-      return x.value;
-    Type i64 = b.getI64Type();
-    Value cut = arith::MaxSIOp::create(b, loc, x.value, constant(-1, i64));
-    cut = arith::MinSIOp::create(b, loc, cut, constant(kGreatest32, i64));
-    return arith::TruncIOp::create(b, loc, b.getI32Type(), cut);
-  }
-
   llvm::Expected<Scalar> look(attn::LookupOp op, ArrayRef<Scalar> x) {
     auto argument = dyn_cast<BlockArgument>(op.getTable());
     auto spec = argument ? dyn_cast<attn::SpecOp>(argument.getOwner()->getParentOp()) : attn::SpecOp();
@@ -233,7 +138,7 @@ private:
     for (auto [axis, at] : llvm::zip(type.getAxes(), x)) {
       attn::RowsAttr rows = axis.getKind() == attn::AxisKind::Rows ? axis.getRows() : attn::RowsAttr();
       if (!rows) {
-        indices.push_back(index(at));
+        indices.push_back(integers.saturated(at));
         continue;
       }
       bool ofQueries = rows.perSequence() == queries;
@@ -242,17 +147,18 @@ private:
       if (rows.getKind() == attn::RowsKind::Dense || rows.getKind() == attn::RowsKind::Fixed)
         indices.push_back(scalars.sequence);
       if (rows.getKind() != attn::RowsKind::Jagged) {
-        indices.push_back(index(at));
+        indices.push_back(integers.saturated(at));
         continue;
       }
       // Positions outside the sequence are another's rows.
-      Value p = index(at), n = ofQueries ? scalars.nQueries : scalars.nKeys;
+      Value p = integers.saturated(at), n = ofQueries ? scalars.nQueries : scalars.nKeys;
       Value row = arith::AddIOp::create(b, loc, ofQueries ? scalars.queryRow : scalars.keyRow, p);
       Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, p, n);
-      indices.push_back(arith::SelectOp::create(b, loc, inside, row, constant(-1, b.getI32Type())));
+      indices.push_back(arith::SelectOp::create(b, loc, inside, row, integers.constant(-1).value));
     }
-    return Scalar{tile::LookupOp::create(b, loc, type.getElementType(), spec.getInputName(argument.getArgNumber()), indices),
-                  kLeast32, kGreatest32};
+    StringRef name = spec.getInputName(argument.getArgNumber());
+    return Scalar{tile::LookupOp::create(b, loc, type.getElementType(), name, indices),
+                  BoundedIntegers::kLeast32, BoundedIntegers::kGreatest32};
   }
 
   // --- masks ------------------------------------------------------------------------------------------------------
@@ -300,7 +206,7 @@ private:
     for (bool upper : {false, true})
       for (const Clause &clause : upper ? range->upper : range->lower) { // of a pattern: one bound each
         const Bound &bound = clause.front();
-        Value limit = constant(bound.constant, b.getI32Type());
+        Value limit = integers.constant(bound.constant).value;
         auto add = [&](Value v) { limit = arith::AddIOp::create(b, loc, limit, v); };
         if (bound.keys)
           add(scalars.nKeys);
@@ -309,7 +215,7 @@ private:
         if (bound.block == 1)
           add(position[0]);
         else if (bound.block) {
-          Value size = constant(bound.block, b.getI32Type());
+          Value size = integers.constant(bound.block).value;
           add(arith::MulIOp::create(b, loc, arith::DivUIOp::create(b, loc, position[0], size), size));
         }
         auto predicate = upper ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sge;
@@ -321,6 +227,7 @@ private:
 
   OpBuilder &b;
   Location loc;
+  BoundedIntegers integers;
   const PairScalars &scalars;
   Value position[2]; ///< i and j
   llvm::DenseMap<Value, Scalar> known;

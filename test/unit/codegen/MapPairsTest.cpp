@@ -26,6 +26,8 @@ struct Place {
 const MaskOfPattern::Lengths kLengths = {{150, 90}, {1, 300}, {130, 200}, {70, 0}};
 constexpr int64_t kColumns = 32;
 
+using Build = llvm::function_ref<llvm::Expected<Value>(OpBuilder &, Value, const PairScalars &)>;
+
 /// The tile program and the kernel around it, for one spec.
 class Runner {
 public:
@@ -36,7 +38,7 @@ public:
   }
 
   /// `program` makes tile ops from a tile and the scalars, and gives the tile to read back.
-  llvm::Error build(llvm::function_ref<llvm::Expected<Value>(OpBuilder &, Value, const PairScalars &)> program) {
+  llvm::Error build(Build program) {
     Location loc = UnknownLoc::get(&spec.context);
     tileModule = ModuleOp::create(loc);
     b.setInsertionPointToEnd(tileModule->getBody());
@@ -44,7 +46,9 @@ public:
     b.createBlock(&kernel.getBody());
     if (llvm::Error error = declareTables(b, spec.spec))
       return error;
-    auto outside = [&](Type type) { return UnrealizedConversionCastOp::create(b, loc, type, ValueRange()).getResult(0); };
+    auto outside = [&](Type type) {
+      return UnrealizedConversionCastOp::create(b, loc, type, ValueRange()).getResult(0);
+    };
     Value in = outside(tile::regTile(layout, 128, kColumns, b.getF32Type()));
     std::vector<Value> s;
     for (int n = 0; n < 8; ++n)
@@ -82,9 +86,11 @@ public:
     TileElements elements(b, loc, layout, kColumns, warpRow, laneId(b, loc));
     Value at = LLVM::MulOp::create(b, loc, threadId(b, loc), constI32(b, loc, uint32_t(elements.registers())));
     llvm::DenseMap<Value, SmallVector<Value>> tiles;
+    auto element = [&](unsigned argument, size_t r) {
+      return globalElement(b, loc, function.getArgument(argument), b.getF32Type(), addI32(b, loc, at, uint32_t(r)));
+    };
     for (size_t r = 0; r < elements.registers(); ++r)
-      tiles[in].push_back(loadGlobal(b, loc, b.getF32Type(), globalElement(b, loc, function.getArgument(1),
-                                                                          b.getF32Type(), addI32(b, loc, at, uint32_t(r)))));
+      tiles[in].push_back(loadGlobal(b, loc, b.getF32Type(), element(1, r)));
     auto scalar = [&](Value v) -> Value {
       for (unsigned n = 0; n < 8; ++n)
         if (v == s[n])
@@ -103,7 +109,7 @@ public:
       tiles[map.getResult()] = *out;
     }
     for (auto [r, v] : llvm::enumerate(tiles[*result]))
-      storeGlobal(b, loc, v, globalElement(b, loc, function.getArgument(0), b.getF32Type(), addI32(b, loc, at, uint32_t(r))));
+      storeGlobal(b, loc, v, element(0, r));
     LLVM::ReturnOp::create(b, loc, ValueRange());
     llvm::Expected<std::string> text = translateToPtx(*module, chip());
     if (!text)
@@ -290,6 +296,25 @@ INSTANTIATE_TEST_SUITE_P(
                     "(i + j) % 3 == 1", "doc[i] * 2000000000 < kv_doc[j] + i * 7000000"),
     [](const auto &info) { return "Case" + std::to_string(info.index); });
 
+// An index outside a table is an error by definition; here it reads no memory, which the emulator watches.
+TEST(MapPairs, ReadsZeroOutsideATable) {
+  MaskOfPattern spec("full", "s + rel[(i - j) * 1000000]");
+  spec.bind(kLengths);
+  Runner runner(spec, RegisterLayout::Fragment);
+  llvm::Error error = runner.build([&](OpBuilder &b, Value tile, const PairScalars &scalars) {
+    return emitMapPairs(b, spec.scoreOp(), tile, scalars);
+  });
+  ASSERT_FALSE(error) << llvm::toString(std::move(error));
+  std::vector<float> scores = randomScores(3), got = runner.run(kPlaces[0], scores);
+  float zeroth = float(spec.launch.tensors["rel"].at({0}));
+  ASSERT_NE(zeroth, 0);
+  for (int64_t row = 0; row < 128; ++row)
+    for (int64_t column = 0; column < kColumns; ++column) {
+      float s = scores[row * kColumns + column];
+      ASSERT_FLOAT_EQ(got[row * kColumns + column], row == column ? s + zeroth : s) << row << ", " << column;
+    }
+}
+
 // What depends on the row or the column alone is looked up once for each.
 TEST(MapPairs, SharesWhatRowsAndColumnsShare) {
   MaskOfPattern spec("full", "s * q_gain[i] + k_bias[j] + slope[h]");
@@ -304,7 +329,7 @@ TEST(MapPairs, SharesWhatRowsAndColumnsShare) {
   EXPECT_EQ(loads, 2 + kColumns / 4 + 1);
 }
 
-static std::string errorOf(MaskOfPattern &spec, llvm::function_ref<llvm::Expected<Value>(OpBuilder &, Value, const PairScalars &)> program) {
+static std::string errorOf(MaskOfPattern &spec, Build program) {
   Runner runner(spec, RegisterLayout::Rows);
   llvm::Error error = runner.build(program);
   return error ? llvm::toString(std::move(error)) : "";
@@ -367,7 +392,9 @@ TEST(MapPairs, RefusesTablesWithoutALowering) {
     return llvm::toString(declareTables(b, *module->getOps<attn::SpecOp>().begin()));
   };
   EXPECT_EQ(error("heads(2) x i64", "%h"), "table 't': expected elements of f32 or i32, the ones with a lowering");
-  EXPECT_EQ(error("blocks(16, jagged(\"o\")) x i32", "%i"), "table 't': expected rows, heads or positions as axes, found blocks");
-  EXPECT_EQ(error("heads(2) x 4 x 4 x 4 x 4 x i32", "%h, %h, %h, %h, %h"), "table 't': expected at most 4 dimensions, found 5");
+  EXPECT_EQ(error("blocks(16, jagged(\"o\")) x i32", "%i"),
+            "table 't': expected rows, heads or positions as axes, found blocks");
+  EXPECT_EQ(error("heads(2) x 4 x 4 x 4 x 4 x i32", "%h, %h, %h, %h, %h"),
+            "table 't': expected at most 4 dimensions, found 5");
   EXPECT_EQ(error("heads(2) x 4 x 4 x 4 x i32", "%h, %h, %h, %h"), "");
 }
