@@ -272,7 +272,7 @@ TEST_P(Residual, AgreesWithTheMask) {
       auto [queries, keys] = spec.bound[place.sequence];
       for (int64_t row = 0; row < 128 && place.firstQuery + row < queries; ++row) {
         int64_t i = place.firstQuery + row;
-        std::vector<int32_t> visible = spec.keys(place.sequence, i);
+        std::vector<int32_t> visible = spec.keys(place.sequence, i, place.head);
         auto [first, end] = range.interval(i, queries, keys);
         for (int64_t column = 0; column < kColumns; ++column) {
           int64_t j = place.firstKey + column;
@@ -293,7 +293,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("2 * j <= i", "j <= i and doc[i] == kv_doc[j]", "causal & (prefix(4) | window(8))",
                     "not window(30, 3)", "not block_diagonal(48)", "window(30, 5) & not window(3, 1)",
                     "block_diagonal(48) & (2 * j <= i or doc[i] == 1)", "not (2 * j <= i) & causal",
-                    "(i + j) % 3 == 1", "doc[i] * 2000000000 < kv_doc[j] + i * 7000000"),
+                    "(i + j) % 3 == 1", "doc[i] * 2000000000 < kv_doc[j] + i * 7000000",
+                    "j <= i + 40 * h - 30 * b"),
     [](const auto &info) { return "Case" + std::to_string(info.index); });
 
 // An index outside a table is an error by definition; here it reads no memory, which the emulator watches.

@@ -56,6 +56,12 @@ TEST(AnalyseMask, Expressions) {
   EXPECT_EQ(text("2 * j < 9"), "keys [0, min(n_keys, 5))");
   EXPECT_EQ(text("3 * j >= 10"), "keys [max(0, 4), n_keys)");
   EXPECT_EQ(text("not (j > i or j < 4)"), "keys [max(0, 4), min(n_keys, i + 1))");
+  EXPECT_EQ(text("floordiv(i, 64) == floordiv(j, 64)"), "keys [max(0, i / 64 * 64), min(n_keys, i / 64 * 64 + 64))");
+  EXPECT_EQ(text("floordiv(j, 64) <= floordiv(i, 64) - 2"), "keys [0, min(n_keys, i / 64 * 64 - 64))");
+  EXPECT_EQ(text("floordiv(j, 64) >= 3"), "keys [max(0, 192), n_keys)");
+  EXPECT_EQ(text("j >= i - i % 32"), "keys [max(0, i / 32 * 32), n_keys)");
+  EXPECT_EQ(text("floordiv(i, 64) == floordiv(j, 32)"), "keys [0, n_keys) where an expression of the pair holds");
+  EXPECT_EQ(text("n_keys < 5"), "keys [0, n_keys) where an expression of the pair holds");
   EXPECT_EQ(text("j <= i or j < 64"), "keys [0, min(n_keys, max(i + 1, 64)))");
 }
 

@@ -186,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"window(9, 0) | window(0, 50)"}, Case{"j <= i and j >= 3"},
                     Case{"i - j <= 20 and j - i < 30"}, Case{"j == i + 2"}, Case{"j < n_keys - 5"},
                     Case{"j >= n_queries - 20 and j <= n_queries + 3"}, Case{"3 * j >= 100 and 2 * j < 150"},
-                    Case{"j <= i or j < 64"}, Case{"j > i + 3 and j <= i", true, false}),
+                    Case{"j <= i or j < 64"}, Case{"floordiv(j, 48) <= floordiv(i, 48)"},
+                    Case{"j >= i - i % 32 and j <= i"}, Case{"j > i + 3 and j <= i", true, false}),
     [](const auto &info) { return "Case" + std::to_string(info.index); });
 
 INSTANTIATE_TEST_SUITE_P(

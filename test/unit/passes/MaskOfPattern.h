@@ -58,10 +58,10 @@ public:
     bound = lengths;
   }
 
-  /// The keys of query i of sequence b, ascending.
-  std::vector<int32_t> keys(int64_t b, int64_t i) {
+  /// The keys of query i of sequence b and head h, ascending.
+  std::vector<int32_t> keys(int64_t b, int64_t i, int64_t h = 0) {
     std::vector<int32_t> result;
-    llvm::cantFail(masks.find(value())->second.keysOf({batch, b, 0, i, bound[b].first, bound[b].second}, result));
+    llvm::cantFail(masks.find(value())->second.keysOf({batch, b, h, i, bound[b].first, bound[b].second}, result));
     return result;
   }
 
