@@ -45,6 +45,7 @@ public:
 
   void read(uint64_t address, void *to, size_t bytes) override;
   void write(uint64_t address, const void *from, size_t bytes) override;
+  const uint8_t *view(uint64_t address, size_t bytes) override { return at(address, bytes, "read"); }
   void modify(uint64_t address, size_t bytes, const std::function<void(void *)> &change) override;
 
 private:

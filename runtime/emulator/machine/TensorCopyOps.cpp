@@ -17,17 +17,6 @@ struct TensorForm : Extra {
   uint32_t coords[6] = {};
 };
 
-/// Bytes of shared memory that a box touches, as one range for the detectors and for snapshots.
-void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t &begin, uint32_t &end) {
-  begin = ~0u, end = 0;
-  visitBox(map, at, shared, BoxDirection::Load, [&](const BoxRun &r) {
-    begin = std::min(begin, r.shared);
-    end = std::max(end, r.shared + r.bytes);
-  });
-  if (begin > end)
-    begin = end = shared;
-}
-
 struct TensorLoad : AsyncOp {
   TensorMap map;
   BoxPosition at;
@@ -77,7 +66,7 @@ struct TensorStore : AsyncOp {
   bool step(Cluster &c) override {
     Observer *o = c.launch->config->observer;
     if (!taken) {
-      boxRange(map, at, source.offset, begin, end);
+      boxRange(map, at, source.offset, uint32_t(source.cta->shared.size()), begin, end);
       if (end > source.cta->shared.size())
         throw Fault("out of bounds: a tensor store reads shared memory beyond the block's");
       snapshot.assign(source.cta->shared.data() + begin, source.cta->shared.data() + end);
@@ -135,7 +124,7 @@ Step tensorCopy(Warp &w, const Inst &i) {
       checkBox(map, at, data.offset, f.direction);
       if (f.direction == BoxDirection::Load) {
         uint32_t begin, end;
-        boxRange(map, at, data.offset, begin, end);
+        boxRange(map, at, data.offset, uint32_t(data.cta->shared.size()), begin, end);
         if (end > data.cta->shared.size())
           throw Fault("out of bounds: a tensor load writes shared memory up to offset " + std::to_string(end) + ", the block has " + std::to_string(data.cta->shared.size()));
         auto op = std::make_unique<TensorLoad>();

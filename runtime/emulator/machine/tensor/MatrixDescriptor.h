@@ -27,6 +27,24 @@ void checkOperand(const MatrixDescriptor &desc, Major major, unsigned elementBit
 
 /// Window address (18 bits, wrapped) of the byte that holds element (i, k): i = row of A or column of B, k inside the
 /// instruction's K step. `elementBytes` 1, 2 or 4. For 4-bit packed operands ask for byte index k/2 with 1.
-uint32_t elementAddress(const MatrixDescriptor &desc, Major major, unsigned elementBytes, uint32_t i, uint32_t k);
+inline uint32_t elementAddress(const MatrixDescriptor &desc, Major major, unsigned es, uint32_t i, uint32_t k) {
+  // Every size is a power of two: shifts, since this runs for each 16 bytes of every operand.
+  unsigned esLog = es == 4 ? 2 : es == 2 ? 1 : 0, unitLog = 4 - esLog; // elements of a 16-byte unit
+  unsigned span = spanOf(desc.swizzle), spanLog = span == 128 ? 7 : span == 64 ? 6 : span == 32 ? 5 : 4;
+  uint32_t offset;
+  if (major == Major::K) {
+    if (desc.swizzle == Swizzle::None)
+      offset = (i >> 3) * desc.stride + (i & 7) * 16 + (k >> unitLog) * desc.leading + (k << esLog & 15);
+    else
+      offset = (i >> 3) * desc.stride + ((i & 7) << spanLog) + (k << esLog);
+  } else if (desc.swizzle == Swizzle::None) {
+    offset = (i << esLog & 15) + (i >> unitLog) * desc.stride + (k & 7) * 16 + (k >> 3) * desc.leading;
+  } else {
+    unsigned groupLog = desc.swizzle == Swizzle::B128Atom32 ? 2 : 3, inSpanLog = spanLog - esLog;
+    offset = (i << esLog & (span - 1)) + (i >> inSpanLog) * desc.leading + ((k & ((1u << groupLog) - 1)) << spanLog) +
+             (k >> groupLog) * desc.stride;
+  }
+  return swizzle(desc.swizzle, desc.start + offset, desc.baseOffset) & 0x3FFFF;
+}
 
 } // namespace fovea::emulator

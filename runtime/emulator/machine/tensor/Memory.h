@@ -19,6 +19,11 @@ public:
   virtual ~GlobalPort() = default;
   virtual void read(uint64_t address, void *to, size_t bytes) = 0;
   virtual void write(uint64_t address, const void *from, size_t bytes) = 0;
+  /// The bytes themselves, for reading, or null where an implementation has none to show.
+  virtual const uint8_t *view(uint64_t address, size_t bytes) {
+    (void)address, (void)bytes;
+    return nullptr;
+  }
   /// Read-modify-write of one element (1..8 bytes), atomic towards every other modify(). The default is not locked:
   /// override it where several host threads run CTAs.
   virtual void modify(uint64_t address, size_t bytes, const std::function<void(void *)> &change) {

@@ -109,7 +109,33 @@ void decodeUnit(MmaElement element, Packing packing, const uint8_t unit[16], flo
   }
 }
 
+/// bf16, the type that long runs are made of: straight into place.
+static bool gatherBf16(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK) {
+  if (o.element != MmaElement::BF16 || o.packing != Packing::Plain || o.k % 8 || o.count % 8)
+    return false;
+  const unsigned step = o.major == Major::K ? strideK : strideI;
+  bool inside = true;
+  forEachUnit(o, [&](uint32_t address, unsigned i, unsigned k) {
+    if (address + 16 > smem.size) {
+      inside = false;
+      return;
+    }
+    uint16_t bits[8];
+    std::memcpy(bits, smem.data + address, 16);
+    float *to = out + size_t(i) * strideI + size_t(k) * strideK;
+    if (step == 1)
+      for (unsigned e = 0; e != 8; ++e)
+        to[e] = bf16ToFloat(bits[e]);
+    else
+      for (unsigned e = 0; e != 8; ++e)
+        to[size_t(e) * step] = bf16ToFloat(bits[e]);
+  });
+  return inside;  // else the general way says what is wrong
+}
+
 void gather(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK) {
+  if (gatherBf16(smem, o, out, strideI, strideK))
+    return;
   unsigned per = unitElements(o.element, o.packing);
   // The innermost direction of a unit: k of a K-major operand, i of an MN-major one. A last unit may be cut.
   unsigned step = o.major == Major::K ? strideK : strideI, limit = o.major == Major::K ? o.k : o.count;

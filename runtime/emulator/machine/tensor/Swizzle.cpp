@@ -1,20 +1,7 @@
-// runtime/emulator/machine/tensor/Swizzle.cpp - spans and atoms of the swizzle modes
+// runtime/emulator/machine/tensor/Swizzle.cpp - atoms of the swizzle modes
 #include "runtime/emulator/machine/tensor/Swizzle.h"
 
 namespace fovea::emulator {
-
-unsigned spanOf(Swizzle mode) {
-  switch (mode) {
-  case Swizzle::None:
-    return 16;
-  case Swizzle::B32:
-    return 32;
-  case Swizzle::B64:
-    return 64;
-  default:
-    return 128;
-  }
-}
 
 unsigned atomOf(Swizzle mode) {
   switch (mode) {

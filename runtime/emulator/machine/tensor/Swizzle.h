@@ -16,7 +16,18 @@ enum class Swizzle : uint8_t {
 };
 
 /// Bytes of one swizzle row (the pattern's width): 16 for None, else 32, 64 or 128.
-unsigned spanOf(Swizzle mode);
+inline unsigned spanOf(Swizzle mode) {
+  switch (mode) {
+  case Swizzle::None:
+    return 16;
+  case Swizzle::B32:
+    return 32;
+  case Swizzle::B64:
+    return 64;
+  default:
+    return 128;
+  }
+}
 /// Bytes that stay contiguous under the mode: unbounded runs for None are reported as 16.
 unsigned atomOf(Swizzle mode);
 

@@ -135,8 +135,70 @@ void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxD
   walkBox(map, at, shared, direction, [&](const BoxRun &run) { fn(run); });
 }
 
+/// The usual box, whole inside the tensor, swizzled in 16-byte atoms or not at all: row by row. False: left to walkBox.
+static bool loadWholeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
+  uint32_t width = sharedBits(map.type), inner = map.box[0] * width / 8;
+  if (at.fourRows || width < 8 || map.type == MapType::U4Align16 || map.type == MapType::U6Align16 || inner % 16 || atomOf(map.swizzle) != 16 || spanOf(map.swizzle) < (map.swizzle == Swizzle::None ? 0 : inner))
+    return false;
+  uint32_t pitch = map.swizzle == Swizzle::None ? inner : spanOf(map.swizzle), counts[5] = {1, 1, 1, 1, 1}, rows = 1;
+  for (unsigned d = 0; d != map.rank; ++d) {
+    counts[d] = d ? boxCount(map, d) : map.box[0];
+    int64_t last = int64_t(at.coords[d]) + int64_t(counts[d] - 1) * (d ? map.elementStrides[d] : 1);
+    if (at.coords[d] < 0 || last >= int64_t(map.dims[d]))
+      return false;
+    rows *= d ? counts[d] : 1;
+  }
+  if (uint64_t(shared) + uint64_t(rows) * pitch > smem.size)
+    return false;
+  uint64_t start = map.address + uint64_t(at.coords[0]) * width / 8;
+  uint32_t row = 0;
+  for (uint32_t i4 = 0; i4 != counts[4]; ++i4)
+    for (uint32_t i3 = 0; i3 != counts[3]; ++i3)
+      for (uint32_t i2 = 0; i2 != counts[2]; ++i2)
+        for (uint32_t i1 = 0; i1 != counts[1]; ++i1, ++row) {
+          const uint32_t index[5] = {0, i1, i2, i3, i4};
+          uint64_t from = start;
+          for (unsigned d = 1; d != map.rank; ++d)
+            from += (uint64_t(at.coords[d]) + uint64_t(index[d]) * map.elementStrides[d]) * map.strides[d - 1];
+          const uint8_t *bytes = global.view(from, inner);
+          if (!bytes)
+            return false;
+          uint32_t linear = shared + row * pitch;
+          if (map.swizzle == Swizzle::None)
+            std::memcpy(smem.data + linear, bytes, inner);
+          else
+            for (uint32_t b = 0; b != inner; b += 16)
+              std::memcpy(smem.data + swizzle(map.swizzle, linear + b), bytes + b, 16);
+        }
+  return true;
+}
+
+void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t limit, uint32_t &begin, uint32_t &end) {
+  // Swizzles exchange bytes inside lines of 128: the lines that the box covers, unless they reach too far.
+  uint32_t inner = map.box[0] * sharedBits(map.type) / 8, pitch = map.swizzle == Swizzle::None ? inner : std::max(inner, spanOf(map.swizzle));
+  uint64_t rows = 1;
+  for (unsigned d = 1; d != map.rank; ++d)
+    rows *= at.fourRows ? 4 : boxCount(map, d);
+  uint64_t last = shared + rows * pitch;
+  if (map.swizzle != Swizzle::None)
+    last = (last + 127) / 128 * 128;
+  if (shared % 128 == 0 && last <= limit) {
+    begin = shared, end = uint32_t(last);
+    return;
+  }
+  begin = ~0u, end = 0;
+  walkBox(map, at, shared, BoxDirection::Load, [&](const BoxRun &r) {
+    begin = std::min(begin, r.shared);
+    end = std::max(end, r.shared + r.bytes);
+  });
+  if (begin > end)
+    begin = end = shared;
+}
+
 void loadBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
   checkBox(map, at, shared, BoxDirection::Load);
+  if (loadWholeBox(map, at, global, smem, shared))
+    return;
   walkBox(map, at, shared, BoxDirection::Load, [&](const BoxRun &run) {
     checkShared(smem, run);
     uint8_t *to = smem.data + run.shared;

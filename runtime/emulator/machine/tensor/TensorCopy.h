@@ -38,6 +38,9 @@ void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxD
 void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction,
               const std::function<void(const BoxRun &)> &fn);
 
+/// A range of shared memory that holds every run of the box; exact where it would reach beyond `limit` otherwise.
+void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t limit, uint32_t &begin, uint32_t &end);
+
 void loadBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared);
 void storeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared);
 

@@ -72,6 +72,18 @@ void writeResult(const WgmmaForm &f, const float *c, bool scaleD, const WarpRegi
   for (unsigned w = 0; w != 4; ++w)
     for (unsigned h = 0; h != 2; ++h)
       for (unsigned column = 0; column != n; column += 8) {
+        if (f.d == WgmmaResult::F32 && d[w * registers + column / 2 + 2 * h].stride == 4) {
+          float *even = static_cast<float *>(d[w * registers + column / 2 + 2 * h].lanes);
+          float *odd = static_cast<float *>(d[w * registers + column / 2 + 2 * h + 1].lanes);
+          for (unsigned g = 0; g != 8; ++g) {
+            const Float4 *from = reinterpret_cast<const Float4 *>(c + (16 * w + 8 * h + g) * n + column);
+            Float4 &e = reinterpret_cast<Float4 *>(even)[g], &o = reinterpret_cast<Float4 *>(odd)[g];
+            Float4 pe = __builtin_shufflevector(from[0], from[1], 0, 2, 4, 6) * sign, po = __builtin_shufflevector(from[0], from[1], 1, 3, 5, 7) * sign;
+            e = scaleD ? e + pe : pe;
+            o = scaleD ? o + po : po;
+          }
+          continue;
+        }
         float product[2][32];
         for (unsigned g = 0; g != 8; ++g) {
           const Float4 *from = reinterpret_cast<const Float4 *>(c + (16 * w + 8 * h + g) * n + column);
@@ -155,6 +167,13 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
     for (unsigned w = 0; w != 4; ++w)
       for (unsigned r = 0; r != 4; ++r)
         for (unsigned l = 0; l != 32; ++l) {
+          if (f.a == WgmmaType::BF16) {
+            uint32_t pair = aRegs[w * 4 + r].get(l);
+            float *to = &a[(16 * w + l / 4 + 8 * (r % 2)) * stored + 2 * (l % 4 + 4 * (r / 2))];
+            to[0] = bf16ToFloat(uint16_t(pair));
+            to[1] = bf16ToFloat(uint16_t(pair >> 16));
+            continue;
+          }
           float values[32];
           decodeRegister(f.a, aRegs[w * 4 + r].get(l), values);
           std::copy_n(values, perRegister, &a[(16 * w + l / 4 + 8 * (r % 2)) * stored + perRegister * (l % 4 + 4 * (r / 2))]);
