@@ -4,6 +4,7 @@
 #include "codegen/common/Registers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -186,7 +187,19 @@ FailureOr<SmallVector<Value>> fovea::codegen::mapPairs(OpBuilder &b, Location lo
                                                        const TileElements &elements,
                                                        ArrayRef<SmallVector<Value>> tiles,
                                                        const ExpressionScope &scope) {
-  return Evaluation(b, loc, op, elements, tiles, scope).run();
+  if (!op.getWhen())
+    return Evaluation(b, loc, op, elements, tiles, scope).run();
+  SmallVector<Type> types(tiles[0].size(), b.getF32Type());
+  auto branch = scf::IfOp::create(b, loc, types, scope.scalar(op.getWhen()), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  auto changed = Evaluation(b, loc, op, elements, tiles, scope).run();
+  if (failed(changed))
+    return failure();
+  scf::YieldOp::create(b, loc, *changed);
+  b.setInsertionPointToStart(&branch.getElseRegion().front());
+  scf::YieldOp::create(b, loc, tiles[0]);
+  return SmallVector<Value>(branch.getResults());
 }
 
 // --- tables -------------------------------------------------------------------------------------------------------

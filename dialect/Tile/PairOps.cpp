@@ -24,6 +24,9 @@ LogicalResult MapPairsOp::verify() {
                                                                                << getResult().getType()
                                                                                << " [tile.map_pairs-C1]";
   }
+  if (getWhen() && getTiles().size() != 1)
+    return emitOpError("expected one tile beside 'when', the one that stays, found ") << getTiles().size()
+                                                                                     << " [tile.map_pairs-C5]";
   Block &block = getBody().front();
   bool right = block.getNumArguments() == getTiles().size() + 2;
   for (auto [n, argument] : llvm::enumerate(block.getArguments()))

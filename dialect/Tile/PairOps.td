@@ -17,12 +17,12 @@ def Tile_TableOp : Tile_Op<"table", [Symbol, HasParent<"KernelOp">]> {
   let hasVerifier = 1;
 }
 
-def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock]> {
+def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock, AttrSizedOperandSegments]> {
   let summary = "a scalar expression for each element of f32 tiles, by its query and key";
   let description = [{
     The region sees the element of each tile, then i = `first_query` + row and j = `first_key` + column (i32, positions
     in the own sequence), and any scalar of the program around it. It yields an f32, or, with one tile, an i1: the
-    element stays where it is true and becomes -inf elsewhere. Rows and columns beyond the sequence are computed, too:
+    element stays where it is true and becomes -inf elsewhere. `when`: the tile is as it was where this is false. Rows and columns beyond the sequence are computed, too:
     mask them afterwards.
 
     ```mlir
@@ -41,13 +41,16 @@ def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock]> {
 
     Constraints: `tile.map_pairs-C1`: at least one tile; all are f32, rows x keys, of one type. `tile.map_pairs-C2`: the
     block has the arguments above. `tile.map_pairs-C3`: it ends in `tile.result` of f32, or of i1 with one tile.
-    `tile.map_pairs-C4`: it holds only arith and math ops and `tile.lookup`.
+    `tile.map_pairs-C4`: it holds only arith and math ops and `tile.lookup`. `tile.map_pairs-C5`: `when` goes with one
+    tile.
   }];
-  let arguments = (ins Variadic<Tile_RegTile>:$tiles, I32:$first_query, I32:$first_key);
+  let arguments = (ins Variadic<Tile_RegTile>:$tiles, I32:$first_query, I32:$first_key,
+                       Optional<I1>:$when);
   let results = (outs Tile_RegTile:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $tiles `queries` `(` $first_query `)` `keys` `(` $first_key `)` `:` type($tiles) `->` type($result) $body attr-dict }];
+    $tiles `queries` `(` $first_query `)` `keys` `(` $first_key `)` (`when` `(` $when^ `)`)? `:`
+    type($tiles) `->` type($result) $body attr-dict }];
   let hasVerifier = 1;
 }
 

@@ -219,6 +219,8 @@ static llvm::Expected<KeyRange> analyseBoth(Operation *op, bool negated, bool co
       return *both;
   KeyRange around = hull(*a, *b);
   around.residual.push_back({op->getResult(0), negated});
+  if (a->isInterval() && b->isInterval())
+    around.gap = gapBetween(*a, *b);
   return around;
 }
 
@@ -234,7 +236,12 @@ static llvm::Expected<KeyRange> analyse(Value value, bool negated) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](PatternOp pattern) -> Result {
         KeyRange range = patternRange(pattern.getPattern());
-        return negated ? orUnknown(provableComplement(range)) : Result(range);
+        if (!negated)
+          return range;
+        if (std::optional<KeyRange> rest = provableComplement(range))
+          return *rest;
+        unknown.gap = {range.lower, range.upper};
+        return unknown;
       })
       .Case([&](BlocksOp list) -> Result {
         if (negated)
@@ -266,4 +273,4 @@ static llvm::Expected<KeyRange> analyse(Value value, bool negated) {
       .Default([&](Operation *) -> Result { return unknown; });
 }
 
-llvm::Expected<KeyRange> fovea::analyseMask(Value mask) { return analyse(mask, /*negated=*/false); }
+llvm::Expected<KeyRange> fovea::analyseMask(Value mask, bool negated) { return analyse(mask, negated); }

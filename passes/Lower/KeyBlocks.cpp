@@ -2,6 +2,7 @@
 #include "passes/Lower/KeyBlocks.h"
 #include "dialect/Tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fovea;
@@ -24,6 +25,8 @@ struct Positions {
     return size == 1 ? x : b.createOrFold<arith::DivUIOp>(loc, x, constant(size));
   }
 
+  Value lastRow() const { return add(add(tile.firstQuery, tile.rows), -1); }
+
   /// A bound without its term of i. Partial sums may wrap around; the bound itself does not (see `normalised`).
   Value base(const Bound &bound) const {
     Value v = constant(0);
@@ -40,50 +43,76 @@ struct Positions {
     return add(term, base(bound));
   }
 
+  /// A clause of a lower limit (the least of its bounds) or of an upper one (the greatest).
+  Value clause(const Clause &bounds, bool upper, Value i) const {
+    Value limit = at(bounds.front(), i);
+    for (const Bound &bound : llvm::drop_begin(bounds))
+      limit = upper ? max(limit, at(bound, i)) : min(limit, at(bound, i));
+    return limit;
+  }
   // Between 0 and n_keys: the clauses of either side may lie beyond.
-  Value lower(const KeyRange &range, Value i) const {
+  Value lower(ArrayRef<Clause> clauses, Value i) const {
     Value limit = constant(0);
-    for (const Clause &clause : range.lower) {
-      Value least = at(clause.front(), i);
-      for (const Bound &bound : llvm::drop_begin(clause))
-        least = min(least, at(bound, i));
-      limit = max(limit, least);
-    }
-    return range.lower.empty() ? limit : min(limit, tile.nKeys); // n_keys: no key
+    for (const Clause &each : clauses)
+      limit = max(limit, clause(each, false, i));
+    return clauses.empty() ? limit : min(limit, tile.nKeys); // n_keys: no key
   }
-  Value upper(const KeyRange &range, Value i) const {
+  Value upper(ArrayRef<Clause> clauses, Value i) const {
     Value limit = tile.nKeys;
-    for (const Clause &clause : range.upper) {
-      Value greatest = at(clause.front(), i);
-      for (const Bound &bound : llvm::drop_begin(clause))
-        greatest = max(greatest, at(bound, i));
-      limit = min(limit, greatest);
-    }
-    return range.upper.empty() ? limit : max(limit, constant(0));
+    for (const Clause &each : clauses)
+      limit = min(limit, clause(each, true, i));
+    return clauses.empty() ? limit : max(limit, constant(0));
   }
+  /// The block that holds a key, and the first block at or behind it.
+  Value floor(Value key, int64_t size) const { return quotient(key, size); }
+  Value ceil(Value key, int64_t size) const { return quotient(add(key, size - 1), size); }
 };
 } // namespace
 
 KeyBlockRange fovea::emitBlockRange(OpBuilder &b, Location loc, const KeyRange &range, const QueryTile &tile,
                                  int64_t blockSize) {
   Positions p{b, loc, tile};
-  Value firstRow = tile.firstQuery, lastRow = p.add(p.add(tile.firstQuery, tile.rows), -1);
+  Value firstRow = tile.firstQuery, lastRow = p.lastRow();
   KeyBlockRange blocks;
-  Value firstKey = p.lower(range, firstRow), endKey = p.upper(range, lastRow);
+  Value firstKey = p.lower(range.lower, firstRow), endKey = p.upper(range.upper, lastRow);
   Value some = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, firstKey, endKey);
-  Value first = p.quotient(firstKey, blockSize), end = p.quotient(p.add(endKey, blockSize - 1), blockSize);
-  blocks.first = b.createOrFold<arith::SelectOp>(loc, some, first, p.constant(0));
-  blocks.end = b.createOrFold<arith::SelectOp>(loc, some, end, p.constant(1));
-  if (!range.residual.empty()) {
-    blocks.firstWhole = blocks.endWhole = blocks.first;
-    return blocks;
+  blocks.first = b.createOrFold<arith::SelectOp>(loc, some, p.floor(firstKey, blockSize), p.constant(0));
+  blocks.end = b.createOrFold<arith::SelectOp>(loc, some, p.ceil(endKey, blockSize), p.constant(1));
+  blocks.firstWhole = blocks.endWhole = blocks.first;
+  if (range.residual.empty()) {
+    if (!range.lower.empty())
+      blocks.firstWhole = p.min(p.max(p.ceil(p.lower(range.lower, lastRow), blockSize), blocks.first), blocks.end);
+    Value stop = p.floor(p.upper(range.upper, firstRow), blockSize);
+    blocks.endWhole = p.min(p.max(stop, blocks.firstWhole), blocks.end);
   }
-  Value start = range.lower.empty() ? blocks.first
-                                    : p.quotient(p.add(p.lower(range, lastRow), blockSize - 1), blockSize);
-  Value stop = p.quotient(p.upper(range, firstRow), blockSize);
-  blocks.firstWhole = range.lower.empty() ? start : p.min(p.max(start, blocks.first), blocks.end);
-  blocks.endWhole = p.min(p.max(stop, blocks.firstWhole), blocks.end);
+  if (range.gap) {
+    // In the gap of every row. The last block is always visited, so that one is.
+    Value start = p.ceil(p.lower(range.gap->lower, lastRow), blockSize);
+    Value stop = p.floor(p.upper(range.gap->upper, firstRow), blockSize);
+    blocks.gapFirst = p.min(p.max(start, blocks.first), p.add(blocks.end, -1));
+    blocks.gapEnd = p.min(p.max(stop, blocks.gapFirst), p.add(blocks.end, -1));
+  }
   return blocks;
+}
+
+Value fovea::emitBlockCount(OpBuilder &b, Location loc, const KeyBlockRange &blocks) {
+  Value count = b.createOrFold<arith::SubIOp>(loc, blocks.end, blocks.first);
+  if (!blocks.gapFirst)
+    return count;
+  Value gap = b.createOrFold<arith::SubIOp>(loc, blocks.gapEnd, blocks.gapFirst);
+  return b.createOrFold<arith::SubIOp>(loc, count, gap);
+}
+
+Value fovea::emitBlockOfStep(OpBuilder &b, Location loc, const KeyBlockRange &blocks, Value step) {
+  Value one = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
+  Value last = b.createOrFold<arith::SubIOp>(loc, blocks.end, one);
+  Value block = b.createOrFold<arith::SubIOp>(loc, last, step);
+  if (!blocks.gapFirst)
+    return block;
+  Value gap = b.createOrFold<arith::SubIOp>(loc, blocks.gapEnd, blocks.gapFirst);
+  Value beyond = b.createOrFold<arith::SubIOp>(loc, block, gap);
+  Value above = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, block, blocks.gapEnd);
+  return b.createOrFold<arith::SelectOp>(loc, above, block, beyond);
 }
 
 Value fovea::emitIsPartial(OpBuilder &b, Location loc, const KeyRange &range, const KeyBlockRange &blocks, Value block) {
@@ -94,6 +123,84 @@ Value fovea::emitIsPartial(OpBuilder &b, Location loc, const KeyRange &range, co
     return after;
   Value before = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, block, blocks.firstWhole);
   return b.createOrFold<arith::OrIOp>(loc, before, after);
+}
+
+namespace {
+/// What is known of a predicate on a block of pairs: i1, or null when it is never known.
+struct Certainty {
+  Value all, none;
+};
+
+class Certainties {
+public:
+  Certainties(OpBuilder &b, Location loc, const QueryTile &tile, Value firstKey, int64_t columns)
+      : b(b), loc(loc), p{b, loc, tile}, firstKey(firstKey), endKey(p.add(firstKey, columns)) {}
+
+  Certainty of(Value predicate, bool negated) {
+    if (auto where = predicate.getDefiningOp<attn::MaskWhereOp>())
+      return of(cast<attn::ResultOp>(where.getBody().front().back()).getValue(), negated);
+    if (auto inverse = predicate.getDefiningOp<attn::MaskNotOp>())
+      return of(inverse.getOperand(), !negated);
+    if (auto inverse = predicate.getDefiningOp<arith::XOrIOp>(); inverse && matchPattern(inverse.getRhs(), m_One()))
+      return of(inverse.getLhs(), !negated);
+    llvm::Expected<KeyRange> range = analyseMask(predicate, negated);
+    if (!range) {
+      llvm::consumeError(range.takeError()); // a block list, of which nothing is known here
+      return {};
+    }
+    if (range->isInterval())
+      return ofInterval(*range);
+    Operation *op = predicate.getDefiningOp();
+    bool conjunction = isa<attn::MaskAndOp, arith::AndIOp>(op), disjunction = isa<attn::MaskOrOp, arith::OrIOp>(op);
+    if (!conjunction && !disjunction) {
+      // An interval's complement, or something that is unknown both ways.
+      llvm::Expected<KeyRange> other = analyseMask(predicate, !negated);
+      if (!other) {
+        llvm::consumeError(other.takeError());
+        return {};
+      }
+      if (!other->isInterval())
+        return {};
+      Certainty inverse = ofInterval(*other);
+      return {inverse.none, inverse.all};
+    }
+    Certainty x = of(op->getOperand(0), negated), y = of(op->getOperand(1), negated);
+    if (conjunction != negated)
+      return {both(x.all, y.all), either(x.none, y.none)};
+    return {either(x.all, y.all), both(x.none, y.none)};
+  }
+
+private:
+  // Of all rows the last has the greatest limits, the first the least. n_keys is not looked at: nobody sees beyond it.
+  Certainty ofInterval(const KeyRange &range) {
+    Value first = p.tile.firstQuery, last = p.lastRow();
+    Value all = arith::ConstantOp::create(b, loc, b.getBoolAttr(true)), none;
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+      return b.createOrFold<arith::CmpIOp>(loc, predicate, x, y);
+    };
+    for (const Clause &clause : range.lower) {
+      all = both(all, compare(arith::CmpIPredicate::sle, p.clause(clause, false, last), firstKey));
+      none = either(none, compare(arith::CmpIPredicate::sge, p.clause(clause, false, first), endKey));
+    }
+    for (const Clause &clause : range.upper) {
+      all = both(all, compare(arith::CmpIPredicate::sge, p.clause(clause, true, first), endKey));
+      none = either(none, compare(arith::CmpIPredicate::sle, p.clause(clause, true, last), firstKey));
+    }
+    return {all, none};
+  }
+  Value both(Value x, Value y) { return x && y ? b.createOrFold<arith::AndIOp>(loc, x, y) : Value(); }
+  Value either(Value x, Value y) { return x && y ? b.createOrFold<arith::OrIOp>(loc, x, y) : x ? x : y; }
+
+  OpBuilder &b;
+  Location loc;
+  Positions p;
+  Value firstKey, endKey;
+};
+} // namespace
+
+Value fovea::emitHoldsThroughout(OpBuilder &b, Location loc, const KeyRange::Predicate &predicate,
+                                 const QueryTile &tile, Value firstKey, int64_t columns) {
+  return Certainties(b, loc, tile, firstKey, columns).of(predicate.value, predicate.negated).all;
 }
 
 RowLimits fovea::emitRowLimits(OpBuilder &b, Location loc, const KeyRange &range, const QueryTile &tile) {

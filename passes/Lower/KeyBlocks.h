@@ -24,15 +24,28 @@ struct KeyBlockRange {
   /// [firstWhole, endWhole), inside [first, end] and never reversed: every row sees every key of these blocks, so that
   /// they need no mask. Empty (first, first) when the mask has a residual predicate.
   mlir::Value firstWhole, endWhole;
+  /// [gapFirst, gapEnd), inside [first, end) and short of end, never reversed: blocks that no row sees a key of, to be
+  /// left out. Null when the range has no gap.
+  mlir::Value gapFirst, gapEnd;
 };
 
 KeyBlockRange emitBlockRange(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile,
                           int64_t blockSize);
 
+/// How many blocks there are to visit: all but those of the gap; at least 1.
+mlir::Value emitBlockCount(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks);
+/// The block of step 0 ... count - 1, from the last to the first.
+mlir::Value emitBlockOfStep(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks, mlir::Value step);
+
 /// i1: whether some valid row does not see some key of `block`, which is in [first, end). A constant where all such
 /// blocks are alike.
 mlir::Value emitIsPartial(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const KeyBlockRange &blocks,
                           mlir::Value block);
+
+/// i1: whether a predicate is known to hold for all valid rows of the tile and the `columns` keys from `firstKey` (i32)
+/// on, from the intervals in it. Null when that is never known.
+mlir::Value emitHoldsThroughout(mlir::OpBuilder &b, mlir::Location loc, const KeyRange::Predicate &predicate,
+                                const QueryTile &tile, mlir::Value firstKey, int64_t columns);
 
 /// A bound for each row r of a tile: (first_query + r) / block * block + base, or base when `block` is 0.
 struct RowTerm {

@@ -136,6 +136,8 @@ KeyRange fovea::intersection(const KeyRange &a, const KeyRange &b) {
   result.residual.append(b.residual.begin(), b.residual.end());
   if (b.blocks)
     result.blocks = b.blocks;
+  if (!result.gap) // one is enough: the residual knows all of them
+    result.gap = b.gap;
   return result;
 }
 
@@ -168,6 +170,16 @@ static Clauses mirrored(const Clauses &clauses) {
     result = next;
   }
   return result;
+}
+
+// From the lesser of the ends to the greater of the beginnings; turned round where the intervals meet, and then no gap.
+std::optional<KeyRange::Gap> fovea::gapBetween(const KeyRange &a, const KeyRange &b) {
+  if (!provablyBelow(a.lower, a.upper, 1) || !provablyBelow(b.lower, b.upper, 1))
+    return std::nullopt;
+  KeyRange common = intersection(a, b);
+  if (common.lower.empty() || common.upper.empty())
+    return std::nullopt;
+  return KeyRange::Gap{mirrored(common.upper), mirrored(common.lower)};
 }
 
 std::optional<KeyRange> fovea::provableComplement(const KeyRange &a) {
@@ -206,21 +218,22 @@ std::string fovea::describe(const Bound &bound) {
   return text;
 }
 
-// "max(0, ...)" or "min(n_keys, ...)".
-static std::string limitText(const Clauses &clauses, bool upper) {
-  std::string limit = upper ? "n_keys" : "0";
-  if (clauses.empty())
-    return limit;
-  std::string text = (upper ? "min(" : "max(") + limit;
+// "max(0, ...)" or "min(n_keys, ...)": the limit of all sequences, if any, then the clauses.
+static std::string limitText(const std::string &limit, const Clauses &clauses, bool upper) {
+  SmallVector<std::string> texts;
+  if (!limit.empty())
+    texts.push_back(limit);
   for (const Clause &clause : clauses) {
     std::string alternatives = llvm::join(llvm::map_range(clause, [](const Bound &b) { return describe(b); }), ", ");
-    text += ", " + (clause.size() == 1 ? alternatives : (upper ? "max(" : "min(") + alternatives + ")");
+    texts.push_back(clause.size() == 1 ? alternatives : (upper ? "max(" : "min(") + alternatives + ")");
   }
-  return text + ")";
+  return texts.size() == 1 ? texts.front() : (upper ? "min(" : "max(") + llvm::join(texts, ", ") + ")";
 }
 
 std::string fovea::describe(const KeyRange &range) {
-  std::string text = "keys [" + limitText(range.lower, false) + ", " + limitText(range.upper, true) + ")";
+  std::string text = "keys [" + limitText("0", range.lower, false) + ", " + limitText("n_keys", range.upper, true) + ")";
+  if (range.gap)
+    text += " without [" + limitText("", range.gap->lower, false) + ", " + limitText("", range.gap->upper, true) + ")";
   if (range.blocks) {
     auto argument = dyn_cast<BlockArgument>(range.blocks->list);
     auto spec = argument ? dyn_cast<attn::SpecOp>(argument.getOwner()->getParentOp()) : attn::SpecOp();

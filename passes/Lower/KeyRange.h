@@ -49,6 +49,13 @@ struct KeyRange {
   };
   llvm::SmallVector<Predicate> residual; ///< all of them must hold; empty when the interval says it all
 
+  /// A hole in the range: no key of [lower, upper) is seen, which the residual says, too. What lies between two
+  /// intervals joined by `|`, or what a `not` leaves out. A clause counts as above, but there is no 0 and no n_keys.
+  struct Gap {
+    llvm::SmallVector<Clause> lower, upper; ///< neither is empty
+  };
+  std::optional<Gap> gap;
+
   /// attn.blocks: only keys of the blocks that a list in memory names for the query's block.
   struct BlockList {
     mlir::Value list;
@@ -69,7 +76,8 @@ struct KeyRange {
 /// half-lines, and comparisons in attn.mask_where that are affine in i, j, n_queries, n_keys (also i / N and j / N)
 /// become bounds; whatever else there is becomes a residual predicate, whose interval hull still narrows the range.
 /// An error when a block list stands under `|` or `not`, or when there are two of them.
-llvm::Expected<KeyRange> analyseMask(mlir::Value mask);
+/// Takes an i1 of an attn.mask_where region, too; `negated`: the pairs for which it does not hold.
+llvm::Expected<KeyRange> analyseMask(mlir::Value mask, bool negated = false);
 
 /// For people: "keys [max(0, i + (n_keys - n_queries) - 4096), min(n_keys, i + (n_keys - n_queries) + 1))".
 std::string describe(const KeyRange &range);
@@ -82,12 +90,14 @@ bool provablyAtMost(const Bound &a, const Bound &b);
 /// A bound in range, whose value is the same for all sequences up to kMaxLength; nullopt when 32 bits do not hold it.
 std::optional<Bound> normalised(Bound bound);
 
-/// Queries of both. Predicates and the block list of both are kept (`a` must not have one when `b` has).
+/// The pairs of both. Predicates and the block list of both are kept (`a` must not have one when `b` has).
 KeyRange intersection(const KeyRange &a, const KeyRange &b);
 /// The least interval around two intervals that this form can state; predicates and block lists are not looked at.
 KeyRange hull(const KeyRange &a, const KeyRange &b);
 /// The union of two intervals when it is provably one; nullopt otherwise.
 std::optional<KeyRange> provableUnion(const KeyRange &a, const KeyRange &b);
+/// What no pair of two intervals lies in, between them; nullopt when one of them may be empty or none is below the other.
+std::optional<KeyRange::Gap> gapBetween(const KeyRange &a, const KeyRange &b);
 /// The complement of an interval that has one end at most; nullopt for others.
 std::optional<KeyRange> provableComplement(const KeyRange &a);
 

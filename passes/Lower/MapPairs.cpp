@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Lower/BoundedIntegers.h"
+#include "passes/Lower/KeyBlocks.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -234,9 +235,10 @@ private:
 };
 
 /// Builds the op and its block, lets `body` say what it yields, and removes it again after an error.
-llvm::Expected<Value> build(OpBuilder &b, Location loc, ValueRange tiles, const PairScalars &scalars,
+llvm::Expected<Value> build(OpBuilder &b, Location loc, ValueRange tiles, const PairScalars &scalars, Value when,
                             llvm::function_ref<llvm::Expected<Value>(Translation &, Block &)> body) {
-  auto op = tile::MapPairsOp::create(b, loc, tiles[0].getType(), tiles, scalars.firstQuery, scalars.firstKey);
+  auto op = tile::MapPairsOp::create(b, loc, tiles[0].getType(), tiles, scalars.firstQuery, scalars.firstKey,
+                                    when);
   OpBuilder::InsertionGuard guard(b);
   SmallVector<Type> types(tiles.size(), b.getF32Type());
   types.append(2, b.getI32Type());
@@ -255,7 +257,7 @@ llvm::Expected<Value> build(OpBuilder &b, Location loc, ValueRange tiles, const 
 
 llvm::Expected<Value> fovea::emitMapPairs(OpBuilder &b, attn::MapPairsOp op, ValueRange tiles,
                                           const PairScalars &scalars) {
-  return build(b, op.getLoc(), tiles, scalars, [&](Translation &translation, Block &block) {
+  return build(b, op.getLoc(), tiles, scalars, /*when=*/{}, [&](Translation &translation, Block &block) {
     auto type = cast<attn::PairsType>(op.getResult().getType());
     translation.queries = type.getQueries(), translation.keys = type.getKeys();
     Block &source = op.getBody().front();
@@ -272,7 +274,19 @@ llvm::Expected<Value> fovea::emitResidualMask(OpBuilder &b, Location loc, const 
                                               const PairScalars &scalars) {
   if (range.residual.empty())
     return scores;
-  return build(b, loc, scores, scalars, [&](Translation &translation, Block &block) -> llvm::Expected<Value> {
+  // Blocks that the predicates' intervals leave whole are not asked element by element.
+  auto type = cast<RankedTensorType>(scores.getType());
+  Value left = arith::SubIOp::create(b, loc, scalars.nQueries, scalars.firstQuery);
+  Value height = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(type.getDimSize(0))));
+  QueryTile tile{scalars.firstQuery, arith::MinSIOp::create(b, loc, left, height), scalars.nQueries, scalars.nKeys};
+  Value whole = arith::ConstantOp::create(b, loc, b.getBoolAttr(true)), when;
+  for (const KeyRange::Predicate &predicate : range.residual) {
+    Value all = emitHoldsThroughout(b, loc, predicate, tile, scalars.firstKey, type.getDimSize(1));
+    whole = whole && all ? arith::AndIOp::create(b, loc, whole, all).getResult() : Value();
+  }
+  if (whole)
+    when = arith::XOrIOp::create(b, loc, whole, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  return build(b, loc, scores, scalars, when, [&](Translation &translation, Block &block) -> llvm::Expected<Value> {
     Value all;
     for (const KeyRange::Predicate &predicate : range.residual) {
       // Of a region's value, the mask_where around it says which rows its look-ups have.

@@ -240,7 +240,7 @@ func.func @map_pairs_none(%i: i32) {
   ^bb0(%a: i32, %b: i32):
     %c = arith.constant 0.0 : f32
     tile.result %c : f32
-  }) : (i32, i32) -> tensor<64x16xf32, #tile.regs<fragment>>
+  }) {operandSegmentSizes = array<i32: 0, 1, 1, 0>} : (i32, i32) -> tensor<64x16xf32, #tile.regs<fragment>>
   return
 }
 
@@ -250,6 +250,17 @@ func.func @map_pairs_types(%t: tensor<64x32xf32, #tile.regs<fragment>>, %i: i32)
   // expected-error @below {{expected f32 tiles of rows x keys of one type, found 'tensor<64x32xf32, #tile.regs<fragment>>' and 'tensor<64x16xf32, #tile.regs<fragment>>' [tile.map_pairs-C1]}}
   %m = tile.map_pairs %t queries(%i) keys(%i) : tensor<64x32xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
   ^bb0(%x: f32, %a: i32, %b: i32):
+    tile.result %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_pairs_when(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32, %w: i1) {
+  // expected-error @below {{expected one tile beside 'when', the one that stays, found 2 [tile.map_pairs-C5]}}
+  %m = tile.map_pairs %t, %t queries(%i) keys(%i) when(%w) : tensor<64x16xf32, #tile.regs<fragment>>, tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %y: f32, %a: i32, %b: i32):
     tile.result %x : f32
   }
   return

@@ -46,6 +46,12 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     %mk = tile.mask_keys %t keys(%row) queries(%rows) lower[%row + i] upper[%rows, %row | %row + block(64)] : tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: tile.mask_keys %{{.*}} keys(%{{.*}}) queries(%{{.*}}) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
     %all = tile.mask_keys %t keys(%row) queries(%rows) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
+    // CHECK: tile.map_pairs %[[T]] queries(%[[ROW]]) keys(%[[ROWS]]) when(%{{.*}}) : tensor
+    %some = arith.constant true
+    %mw = tile.map_pairs %t queries(%row) keys(%rows) when(%some) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+    ^bb0(%x: f32, %i: i32, %j: i32):
+      tile.result %x : f32
+    }
     // CHECK: tile.map_pairs %[[T]] queries(%[[ROW]]) keys(%[[ROWS]]) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
     %mp = tile.map_pairs %t queries(%row) keys(%rows) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
     ^bb0(%x: f32, %i: i32, %j: i32):

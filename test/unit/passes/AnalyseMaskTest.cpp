@@ -70,10 +70,19 @@ TEST(AnalyseMask, Residuals) {
   EXPECT_EQ(text("j <= i and 2 * j != i"), "keys [0, min(n_keys, i + 1)) where an expression of the pair holds");
   EXPECT_EQ(text("causal & j + i < 100"),
             "keys [0, min(n_keys, i + (n_keys - n_queries) + 1)) where an expression of the pair holds");
-  // A sink of 4 keys and a window: no interval, but the hull ends at the diagonal.
+  // A sink of 4 keys and a window: no interval, but the hull ends at the diagonal, and what is between is known.
   EXPECT_EQ(text("causal & (prefix(4) | window(8))"),
-            "keys [0, min(n_keys, i + (n_keys - n_queries) + 1)) where an expression of the pair holds");
-  EXPECT_EQ(text("not window(8, 3)"), "keys [0, n_keys) where an expression of the pair holds");
+            "keys [0, min(n_keys, i + (n_keys - n_queries) + 1)) without [4, i + (n_keys - n_queries) - 8) where an "
+            "expression of the pair holds");
+  EXPECT_EQ(text("not window(8, 3)"), "keys [0, n_keys) without [i + (n_keys - n_queries) - 8, "
+                                      "i + (n_keys - n_queries) + 4) where an expression of the pair holds");
+  EXPECT_EQ(text("not (j <= i and j >= i - 5) and j < 900"),
+            "keys [0, min(n_keys, 900)) without [i - 5, i + 1) where an expression of the pair holds");
+  EXPECT_EQ(text("block_diagonal(64) | prefix(9)"),
+            "keys [0, min(n_keys, i / 64 * 64 + 64)) without [9, i / 64 * 64) where an expression of the pair holds");
+  // The window may be empty, so that nothing is known of what is between.
+  EXPECT_EQ(text("prefix(4) | j >= i and j <= n_queries - 3"),
+            "keys [0, min(n_keys, max(4, n_queries - 2))) where an expression of the pair holds");
 }
 
 // Numbers that only IR can hold.
