@@ -45,6 +45,7 @@ struct TensorSpec {
   int strideMultipleBytes = 1;       ///< every stride but the innermost (which is 1 element) is a multiple of this
   bool optional = false;             ///< may be left out; a pointer parameter is then null
   std::string jagged;                ///< name of the offsets tensor that cuts dimension 0 into sequences, or empty
+  std::string positions;             ///< name of the offsets tensor whose longest sequence dimension 0 covers, or empty
 };
 
 /// One kernel parameter, in the order of the PTX entry.

@@ -150,7 +150,7 @@ TensorSpec Reader::tensor(const Json &json, const std::string &path) {
   if (!isObject(json, path))
     return result;
   allowKeys(json, path,
-            {"name", "role", "dtype", "shape", "min_alignment", "stride_multiple_bytes", "optional", "jagged"});
+            {"name", "role", "dtype", "shape", "min_alignment", "stride_multiple_bytes", "optional", "jagged", "positions"});
   result.name = text(json, path, "name");
   std::string role = text(json, path, "role");
   if (role == "output")
@@ -176,6 +176,7 @@ TensorSpec Reader::tensor(const Json &json, const std::string &path) {
   result.strideMultipleBytes = int(integer(json, path, "stride_multiple_bytes", 1, 4096));
   result.optional = boolean(json, path, "optional", false);
   result.jagged = text(json, path, "jagged", /*required=*/false);
+  result.positions = text(json, path, "positions", /*required=*/false);
   return result;
 }
 
@@ -273,6 +274,8 @@ void Reader::checkReferences(const Manifest &manifest) {
   for (const TensorSpec &tensor : manifest.tensors)
     if (!tensor.jagged.empty() && !names.count(tensor.jagged))
       fail("tensors", "\"" + tensor.name + "\" is jagged by \"" + tensor.jagged + "\", which is not declared");
+    else if (!tensor.positions.empty() && !names.count(tensor.positions))
+      fail("tensors", "\"" + tensor.name + "\" has the positions of \"" + tensor.positions + "\", which is not declared");
   if (manifest.kernels.empty())
     fail("kernels", "expected at least one kernel");
   for (const KernelSpec &kernel : manifest.kernels)

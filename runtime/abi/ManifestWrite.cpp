@@ -39,6 +39,8 @@ Json write(const TensorSpec &tensor) {
                {"optional", tensor.optional}};
   if (!tensor.jagged.empty())
     json["jagged"] = tensor.jagged;
+  if (!tensor.positions.empty())
+    json["positions"] = tensor.positions;
   return json;
 }
 

@@ -282,6 +282,14 @@ Expected<void> Arguments::checkOffsets(const Manifest &manifest, const HostOffse
       if (!offsets.values.empty() && offsets.values.back() > cut->shape[0])
         return Error{where + "the last value is " + std::to_string(offsets.values.back()) + ", but " +
                      quoted(other.name) + " has only " + std::to_string(cut->shape[0]) + " rows"};
+  for (const TensorSpec &table : manifest.tensors) {
+    const Tensor *rows = table.positions == offsets.name ? find(table.name) : nullptr;
+    for (size_t i = 1; rows && i < offsets.values.size(); ++i)
+      if (int64_t length = offsets.values[i] - offsets.values[i - 1]; length > rows->shape[0])
+        return Error{quoted(table.name) + ": has " + std::to_string(rows->shape[0]) +
+                     " rows, one for each position in a sequence, but sequence " + std::to_string(i - 1) + " of '" +
+                     offsets.name + "' has " + std::to_string(length) + "; pass a longer table"};
+  }
   return {};
 }
 

@@ -35,7 +35,7 @@ public:
   const std::map<std::string, Tensor> &tensors() const { return passed; }
 
   /// Checks the values of an offsets tensor: as many as declared, from 0 up, never decreasing, none beyond the
-  /// rows of a tensor that they cut.
+  /// rows of a tensor that they cut, no sequence longer than a table of positions.
   Expected<void> checkOffsets(const Manifest &manifest, const HostOffsets &offsets) const;
 
 private:

@@ -85,16 +85,33 @@ Expected<HostOffsets> copyOffsets(const Device &device, const Tensor &tensor) {
   return offsets;
 }
 
+/// Whether only the values of these offsets can tell that a table of positions is long enough: it has fewer rows than
+/// the tensors that the offsets cut.
+bool boundsPositions(const Manifest &manifest, const Arguments &arguments, const std::string &offsets) {
+  int64_t shortest = std::numeric_limits<int64_t>::max(), longest = 0;
+  for (const TensorSpec &tensor : manifest.tensors)
+    if (const Tensor *passed = arguments.find(tensor.name)) {
+      if (tensor.positions == offsets)
+        shortest = std::min(shortest, passed->shape[0]);
+      if (tensor.jagged == offsets)
+        longest = std::max(longest, passed->shape[0]);
+    }
+  return shortest < longest;
+}
+
 Expected<void> checkAllOffsets(const Device &device, const Manifest &manifest, const Arguments &arguments,
                                const LaunchOptions &options) {
   for (const HostOffsets &offsets : options.hostOffsets)
     if (auto ok = arguments.checkOffsets(manifest, offsets); !ok)
       return ok;
-  if (!options.checkOffsetsOnDevice)
-    return {};
   for (const TensorSpec &tensor : manifest.tensors) {
     const Tensor *passed = arguments.find(tensor.name);
     if (!passed || tensor.role != TensorSpec::Role::Offsets)
+      continue;
+    bool given = false;
+    for (const HostOffsets &offsets : options.hostOffsets)
+      given |= offsets.name == tensor.name;
+    if (!options.checkOffsetsOnDevice && (given || !boundsPositions(manifest, arguments, tensor.name)))
       continue;
     Expected<HostOffsets> offsets = copyOffsets(device, *passed);
     if (!offsets)

@@ -15,7 +15,8 @@ namespace fovea {
 struct LaunchOptions {
   /// Dim symbols that no tensor shape determines.
   std::map<std::string, int64_t> dims;
-  /// Host copies of offsets tensors, whose values are then checked.
+  /// Host copies of offsets tensors, whose values are then checked. Without one, the offsets are copied back (which
+  /// waits for the device) when a table with a row per position is shorter than all rows together.
   std::vector<HostOffsets> hostOffsets;
   /// Debug: copies every offsets tensor back and checks its values. Waits for the device.
   bool checkOffsetsOnDevice = false;

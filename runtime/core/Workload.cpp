@@ -113,6 +113,8 @@ Expected<Workload> Workload::create(const Module &module, const std::string &ope
   for (const TensorSpec &tensor : manifest.tensors)
     if (!tensor.jagged.empty() && !tensor.shape.empty() && tensor.shape[0].getKind() == Expr::Kind::Name)
       symbols[tensor.shape[0].getName()] = result.rows;
+    else if (!tensor.positions.empty() && !tensor.shape.empty() && tensor.shape[0].getKind() == Expr::Kind::Name)
+      symbols[tensor.shape[0].getName()] = size.longest;
 
   for (const TensorSpec &tensor : manifest.tensors) {
     bool isOffsets = tensor.role == TensorSpec::Role::Offsets;

@@ -194,4 +194,36 @@ TEST(Offsets, AreRefusedWithTheValue) {
             "host offsets were given for 'q', which is not a passed offsets tensor");
 }
 
+/// smallManifest with a table of positions of `rows` rows.
+struct PositionTable {
+  Manifest manifest = smallManifest("");
+  std::vector<Tensor> tensors = legal();
+  explicit PositionTable(int64_t rows, int64_t columns = 64, DType dtype = DType::BF16) {
+    TensorSpec spec{"angles", TensorSpec::Role::Input, {DType::BF16}, {"n_angles", 64}, 16, 16, false, ""};
+    spec.positions = "offsets";
+    manifest.tensors.push_back(spec);
+    ParamSpec pointer;
+    pointer.tensor = "angles";
+    manifest.kernels[0].params.push_back(pointer);
+    tensors.push_back(tensor("angles", 0x500000, dtype, {rows, columns}));
+  }
+  std::string problem() const {
+    Expected<Arguments> arguments = Arguments::bind(manifest, "forward", tensors, {}, 148);
+    if (!arguments)
+      return arguments.message();
+    Expected<void> result = arguments->checkOffsets(manifest, {"offsets", {0, 10, 70, 100}});
+    return result ? "no error" : result.message();
+  }
+};
+
+TEST(Offsets, AskForATableAsLongAsTheLongestSequence) {
+  EXPECT_EQ(PositionTable(60).problem(), "no error");
+  EXPECT_EQ(PositionTable(59).problem(), "tensor 'angles': has 59 rows, one for each position in a sequence, but sequence "
+                                         "1 of 'offsets' has 60; pass a longer table");
+  EXPECT_EQ(PositionTable(60, 56).problem(), "tensor 'angles': dimension 1 must be 64, found 56");
+  EXPECT_EQ(PositionTable(60, 63).problem(), "tensor 'angles': the stride of dimension 0 must be a multiple of 16 bytes, because "
+                                             "the kernel moves whole rows of that granularity (TMA), found 126 bytes; pad the row");
+  EXPECT_EQ(PositionTable(60, 64, DType::F32).problem(), "tensor 'angles': the element type must be bf16, found f32");
+}
+
 } // namespace

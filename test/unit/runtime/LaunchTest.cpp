@@ -197,6 +197,32 @@ TEST_F(Launch, ChecksOffsetsOnRequestOnly) {
             "tensor 'offsets': the last value is 101, but tensor 'q' has only 100 rows");
 }
 
+// Whether a table with a row for each position is long enough stands in the offsets alone.
+TEST_F(Launch, ReadsOffsetsBackForATableOfPositions) {
+  TensorSpec spec{"angles", TensorSpec::Role::Input, {DType::BF16}, {"n_angles", 64}, 16, 16, false, ""};
+  spec.positions = "offsets";
+  manifest.tensors.push_back(spec);
+  Module module = load();
+  Buffer memory = *Buffer::allocate(device, 100 * 128);
+  auto message = [&](int64_t rows, const LaunchOptions &options = {}) {
+    std::vector<Tensor> all = tensors();
+    all.push_back(memory.view("angles", DType::BF16, {rows, 64}));
+    fake().calls.clear();
+    Expected<PreparedLaunch> prepared = module.prepare("forward", all, options);
+    return prepared ? std::string("no error") : prepared.message();
+  };
+  EXPECT_EQ(message(49), "tensor 'angles': has 49 rows, one for each position in a sequence, but sequence 1 of 'offsets' has "
+                         "50; pass a longer table");
+  EXPECT_EQ(message(50), "no error");
+  EXPECT_EQ(fake().count("cuMemcpyDtoH_v2"), 1);
+  EXPECT_EQ(message(100), "no error"); // as many as all rows together: no need to look
+  EXPECT_EQ(fake().count("cuMemcpyDtoH_v2"), 0);
+  LaunchOptions host;
+  host.hostOffsets = {{"offsets", {0, 10, 60, 100}}};
+  EXPECT_EQ(message(50, host), "no error");
+  EXPECT_EQ(fake().count("cuMemcpyDtoH_v2"), 0);
+}
+
 TEST_F(Launch, NamesTheKernelThatFails) {
   Expected<PreparedLaunch> prepared = load().prepare("forward", tensors());
   ASSERT_TRUE(prepared);

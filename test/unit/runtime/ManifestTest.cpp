@@ -168,6 +168,8 @@ TEST(Manifest, RefusesDanglingReferences) {
             "m.json: kernel ads_block_forward: a parameter names the tensor \"z\", which is not declared");
   EXPECT_EQ(problem([](Json &j) { j["tensors"][0]["jagged"] = "cuts"; }),
             "m.json: tensors: \"q\" is jagged by \"cuts\", which is not declared");
+  EXPECT_EQ(problem([](Json &j) { j["tensors"][0]["positions"] = "cuts"; }),
+            "m.json: tensors: \"q\" has the positions of \"cuts\", which is not declared");
   EXPECT_EQ(problem([](Json &j) { j["tensors"][1]["name"] = "q"; }),
             "m.json: tensors: the tensor \"q\" is declared twice");
   EXPECT_EQ(problem([](Json &j) { j["tensors"][0]["name"] = "q.k"; }),

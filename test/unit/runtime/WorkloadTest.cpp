@@ -67,6 +67,20 @@ TEST_F(WorkloadTest, CountsRowsAndBytesAndRuns) {
   }
 }
 
+TEST_F(WorkloadTest, GivesATableARowForEachPosition) {
+  Manifest manifest = jagged();
+  manifest.tensors[0].jagged.clear();
+  manifest.tensors[0].positions = "offsets";
+  manifest.tensors[0].shape = {"n_in"};
+  Expected<Module> module = load(manifest);
+  ASSERT_TRUE(module) << module.message();
+  WorkloadSize size;
+  size.batch = 5, size.shortest = 3, size.longest = 7;
+  Expected<Workload> workload = Workload::create(*module, "forward", size);
+  ASSERT_TRUE(workload) << workload.message();
+  EXPECT_EQ(workload->tensors[0].shape, std::vector<int64_t>{7});
+}
+
 TEST_F(WorkloadTest, RefusesByName) {
   Expected<Module> module = load(jagged());
   ASSERT_TRUE(module) << module.message();
