@@ -10,6 +10,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from torch_ads_block import Kernels
+from specs import specs
 
 POISON = 7.0
 FIRST = 7  # rows before the first sequence
@@ -19,7 +20,24 @@ def lengths_for(block):
     return [0, 1, block - 1, block, block + 1, 3, 0, 200, 64, 65, 127, 128, 129, 15, 16, 17, 33, 5]
 
 
-def exact(q, k, v, do, offsets, block):
+def turn(x, table, pairing):
+    """x [n, heads, depth] turned by the rows of a table [n, depth]: sines, then cosines."""
+    sin, cos = (t[:, None, :] for t in table.chunk(2, dim=-1))
+    x0, x1 = (x[..., ::2], x[..., 1::2]) if pairing == "interleaved" else x.chunk(2, dim=-1)
+    y0, y1 = x0 * cos - x1 * sin, x1 * cos + x0 * sin
+    return torch.stack((y0, y1), -1).flatten(-2) if pairing == "interleaved" else torch.cat((y0, y1), -1)
+
+
+def turned(x, angles, rotary):
+    """What the products see, so that a gradient by x is that of the tensor before the rotation."""
+    if rotary is None:
+        return x
+    pairing, on_load = rotary
+    y = turn(x, angles, pairing)
+    return y if on_load else x.detach() + y - y.detach()  # the caller has turned x: only the gradient knows
+
+
+def exact(q, k, v, do, offsets, block, rotary={}, table=None, by_position=False):
     """o, lse, dq, dk, dv in f64 on the GPU, NaN outside of the sequences."""
     rows, heads, depth = q.shape
     names = ("o", "lse", "dq", "dk", "dv")
@@ -27,13 +45,16 @@ def exact(q, k, v, do, offsets, block):
     for begin, end in zip(offsets[:-1], offsets[1:]):
         for r in range(begin, end, block):
             s = slice(r, min(r + block, end))
-            Q, K, V = (x[s].double().transpose(0, 1).detach().requires_grad_(True) for x in (q, k, v))
+            leaves = [x[s].double().detach().requires_grad_(True) for x in (q, k, v)]
+            angles = None if table is None else table[s.start - begin:s.stop - begin] if by_position else table[s]
+            Q, K, V = (turned(x, angles.double() if rotary else None, rotary.get(n)).transpose(0, 1) for n, x in zip("qkv", leaves))
             scores = Q @ K.transpose(1, 2) / math.sqrt(depth)
             o = scores.softmax(-1) @ V
-            grads = torch.autograd.grad(o, (Q, K, V), do[s].double().transpose(0, 1))
+            grads = torch.autograd.grad(o, leaves, do[s].double().transpose(0, 1))
             out["lse"][s] = scores.detach().logsumexp(-1).T
-            for n, g in zip(("o", "dq", "dk", "dv"), (o.detach(), *grads)):
-                out[n][s] = g.transpose(0, 1)
+            out["o"][s] = o.detach().transpose(0, 1)
+            for n, g in zip(("dq", "dk", "dv"), grads):
+                out[n][s] = g
     return out
 
 
@@ -64,9 +85,15 @@ def tile_list(manifest, offsets):
     return {}
 
 
-def check(kernels, manifest, block):
-    heads, depth = manifest["tensors"][0]["shape"][1:]
-    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[manifest["tensors"][0]["dtype"]]
+def angles(rows, depth, wide):
+    """A table of `rows` rows: half sines, half cosines of any angles."""
+    phase = torch.rand(rows, depth // 2, device="cuda", dtype=torch.float64) * 2 * math.pi
+    return torch.cat((phase.sin(), phase.cos()), -1).to(torch.float32 if wide else torch.bfloat16)
+
+
+def check(kernels, manifest, spec):
+    heads, depth, block = spec.heads, spec.depth, spec.block
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[spec.dtype]
     operations = {kernel["name"] for kernel in manifest["kernels"]}
     offsets = [FIRST]
     for length in lengths_for(block):
@@ -78,22 +105,36 @@ def check(kernels, manifest, block):
         x[offsets[5]:offsets[6]] = math.nan
         if block < 128:
             x[offsets[7] + block] = math.nan
+    table = None
+    if spec.rotary:
+        table = angles(200 if spec.by_position else rows, depth, spec.f32_table)
+        if not spec.by_position:
+            table[:FIRST], table[offsets[-1]:] = math.nan, math.inf
+    given = {} if table is None else {"sinu": table}
+    forward_given = given if any(on_load for _, on_load in spec.rotary.values()) else {}
     inside = torch.zeros(rows, dtype=torch.bool, device="cuda")
     inside[FIRST:offsets[-1]] = True
-    want = exact(q, k, v, do, offsets, block)
+    want = exact(q, k, v, do, offsets, block, spec.rotary, table, spec.by_position)
+    if spec.packed:
+        want["dz"] = torch.cat([want[n].flatten(1) for n in ("dq", "dk", "dv")], -1)
     poisoned = lambda *shape, dtype=dtype: torch.full(shape, POISON, device="cuda", dtype=dtype)
     results = {}
     lists = tile_list(manifest, offsets)
     for tag, width, more in [("", torch.int32, {}), (" (i64)", torch.int64, {})] + ([(" (list)", torch.int32, lists)] if lists else []):
-        table = torch.tensor(offsets, device="cuda", dtype=width)
+        cuts = torch.tensor(offsets, device="cuda", dtype=width)
         o, lse = poisoned(rows, heads, depth), poisoned(rows, heads, dtype=torch.float32)
-        kernels.launch("forward", q=q, k=k, v=v, o=o, lse=lse, offsets=table, **more)
+        kernels.launch("forward", q=q, k=k, v=v, o=o, lse=lse, offsets=cuts, **forward_given, **more)
         results["o" + tag], results["lse" + tag] = compare(o, want["o"], inside), compare(lse, want["lse"], inside)
         if "backward" not in operations:
             continue
-        grads = {n: poisoned(rows, heads, depth) for n in ("dq", "dk", "dv")}
-        run = kernels.prepare("backward", q=q, k=k, v=v, dout=do, offsets=table, **grads, **more)
+        # A packed gradient with other columns behind it: they are somebody else's.
+        wide = poisoned(rows, 3 * heads * depth + 16)
+        grads = {"dz": wide[:, :-16]} if spec.packed else {n: poisoned(rows, heads, depth) for n in ("dq", "dk", "dv")}
+        run = kernels.prepare("backward", q=q, k=k, v=v, dout=do, offsets=cuts, **grads, **given, **more)
         run()
+        if spec.packed and not bool((wide[:, -16:] == POISON).all()):
+            results["dz" + tag] = "columns beyond the gradient were written"
+            continue
         first = {n: g.clone() for n, g in grads.items()}
         for n, g in grads.items():
             results[n + tag] = compare(g, want[n], inside)
@@ -125,7 +166,7 @@ def main():
         if a.k not in path.name:
             continue
         try:
-            results = check(Kernels(path, a.runtime), json.loads(path.read_text()), int(re.match(r"n(\d+)", path.name)[1]))
+            results = check(Kernels(path, a.runtime), json.loads(path.read_text()), specs()[path.stem])
         except Exception as error:
             results = {"error": str(error)}
         good = all(passes(n, r) for n, r in results.items())

@@ -83,3 +83,70 @@ def peers(q, k, v, offsets, block, names=PEERS):
             found.pop(name, None)
             missing[name] = f"{type(error).__name__}: {error}"[:160]
     return found, missing
+
+
+def eager_turn(x, table, pairing, out, back=False):
+    """x [rows, heads, depth] turned into `out` in its own type, with as few torch kernels as eager needs (four); `back`: the transpose."""
+    sin, cos = (t[:, None, :] for t in table.chunk(2, dim=-1))
+    split = lambda t: (t[..., ::2], t[..., 1::2]) if pairing == "interleaved" else t.chunk(2, dim=-1)
+    (x0, x1), (y0, y1), sign = split(x), split(out), 1 if back else -1
+    torch.addcmul(x0 * cos, x1, sin, value=sign, out=y0)
+    torch.addcmul(x1 * cos, x0, sin, value=-sign, out=y1)
+    return out
+
+
+def by_token(t, spec, offsets):
+    """The rotary table with a row per token."""
+    if not spec.by_position:
+        return t["sinu"]
+    return torch.cat([t["sinu"][:end - begin] for begin, end in zip(offsets[:-1], offsets[1:])])
+
+
+def rotary_backward(others, t, spec):
+    """Unfused: FlashAttention 2's backward alone, the rotation of its gradients in eager torch alone (into the packed tensor), and both."""
+    if spec.by_position or "fa2_varlen" not in others:
+        return {}
+    attention, like = others["fa2_varlen"]["backward"], t["q"]
+    gradients = {n: torch.randn_like(like) for n in spec.rotary}
+
+    dz = torch.empty(like.shape[0], len(gradients), *like.shape[1:], device="cuda", dtype=like.dtype)
+
+    def rotate():
+        for i, (n, g) in enumerate(gradients.items()):
+            eager_turn(g, t["sinu"], spec.rotary[n][0], dz[:, i], back=True)
+
+    def both():
+        attention()
+        rotate()
+    return {"fa2_varlen": attention, "eager_rotary": rotate, "fa2_and_eager_rotary": both}
+
+
+def rotary_forward(others, plain, t, spec, offsets):
+    """Unfused: our forward of what has been rotated, the rotation in eager torch alone, and both; FlashAttention 2 in its place; and our
+    forward behind a copy of what is turned, which no separate pass can beat."""
+    table = by_token(t, spec, offsets)
+    launch = plain.prepare("forward", **{n: t[n] for n in ("q", "k", "v", "o", "offsets")})
+
+    turned = {n: torch.empty_like(t[n]) for n in spec.rotary}
+
+    def rotate():
+        for n, y in turned.items():
+            eager_turn(t[n], table, spec.rotary[n][0], y)
+
+    def copy():
+        for n, y in turned.items():
+            y.copy_(t[n])
+        launch()
+
+    def both():
+        rotate()
+        launch()
+    runs = {"fovea_plain": launch, "eager_rotary": rotate, "eager_rotary_and_fovea_plain": both, "copy_and_fovea_plain": copy}
+    if "fa2_varlen" in others:
+        attention = others["fa2_varlen"]["forward"]
+
+        def unfused():
+            rotate()
+            attention()
+        runs.update({"fa2_varlen": attention, "eager_rotary_and_fa2": unfused})
+    return runs

@@ -9,8 +9,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from torch_ads_block import Kernels
-from check import tile_list
-from peers import peers
+from check import angles, tile_list
+from peers import peers, rotary_backward, rotary_forward
+from specs import specs
 
 
 def mixed(batch, longest, fill):
@@ -23,6 +24,16 @@ def short(batch):
     return torch.randint(1, 128, (batch,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
+def of_rows(rows, longest=2000, fill=0.7):
+    """As many lengths of `mixed` as make `rows` rows; the last one is cut."""
+    lengths, left = [], rows
+    for length in mixed(2 * rows // longest + 1, longest, fill):
+        lengths.append(min(length, left))
+        left -= lengths[-1]
+        if not left:
+            return lengths
+
+
 # name: artefact, block, heads, depth, lengths, operations
 WORKLOADS = {
     "d128": ("n64_d128", 64, 4, 128, mixed(1152, 2000, 0.7), ("forward", "backward")),
@@ -33,6 +44,11 @@ WORKLOADS = {
     "lengths_1_127": ("n64_d128", 64, 4, 128, short(25000), ("forward",)),
     "all_33": ("n64_d128", 64, 4, 128, [33] * 48285, ("forward",)),
     "one_65536": ("n64_d128", 64, 4, 128, [140] * 500 + [65536] + [140] * 10500, ("forward",)),
+    "rotary_packed": ("n64_d128_rotary", 64, 3, 128, of_rows(1717000), ("backward",)),
+    "rotary_packed_halves": ("n64_d128_rotary_halves", 64, 3, 128, of_rows(1717000), ("backward",)),
+    "plain_h3": ("n64_d128_h3", 64, 3, 128, of_rows(1717000), ("backward",)),
+    "rotary_on_load": ("n64_d128_load", 64, 4, 128, mixed(1152, 2000, 0.7), ("forward", "backward")),
+    "rotary_on_load_position": ("n64_d128_load_position", 64, 4, 128, mixed(1152, 2000, 0.7), ("forward", "backward")),
     "batch_12": ("n64_d128", 64, 4, 128, mixed(12, 2000, 0.7), ("forward", "backward")),
 }
 TINY = 0.2  # ms
@@ -78,7 +94,7 @@ def measure(runs, rounds, count=15, ungraphed=()):
 
 def workload(kernels, name, rounds, runtime):
     artefact, block, heads, depth, lengths, operations = WORKLOADS[name]
-    ours = Kernels(kernels / f"{artefact}.json", runtime)
+    spec, ours = specs()[artefact], Kernels(kernels / f"{artefact}.json", runtime)
     manifest = json.loads((kernels / f"{artefact}.json").read_text())
     operations = [o for o in operations if any(k["name"] == o for k in manifest["kernels"])]
     offsets = [0]
@@ -87,23 +103,41 @@ def workload(kernels, name, rounds, runtime):
     rows = offsets[-1]
     fresh = lambda: torch.randn(rows, heads, depth, device="cuda", dtype=torch.bfloat16)
     t = {n: fresh() for n in ("q", "k", "v", "dout")}
-    t.update({n: torch.empty_like(t["q"]) for n in ("o", "dq", "dk", "dv")})
+    t["o"] = torch.empty_like(t["q"])
+    if spec.packed:
+        t["dz"] = torch.empty(rows, 3 * heads * depth, device="cuda", dtype=torch.bfloat16)
+    else:
+        t.update({n: torch.empty_like(t["q"]) for n in ("dq", "dk", "dv")})
     t["offsets"] = torch.tensor(offsets, device="cuda", dtype=torch.int32)
+    if spec.rotary:
+        t["sinu"] = angles(max(lengths) if spec.by_position else rows, depth, spec.f32_table)
+    on_load = any(load for _, load in spec.rotary.values())
+    gradients = ("dz",) if spec.packed else ("dq", "dk", "dv")
+    uses = {"forward": ("q", "k", "v", "o") + ("sinu",) * on_load, "backward": ("q", "k", "v", "dout", *gradients) + ("sinu",) * bool(spec.rotary)}
     others, missing = peers(t["q"], t["k"], t["v"], offsets, block)
     flops = 4 * heads * depth * sum(min(block, e - r) ** 2 for b, e in zip(offsets[:-1], offsets[1:]) for r in range(b, e, block))
     results = []
     for operation in operations:
-        names = ("q", "k", "v", "o", "offsets") if operation == "forward" else ("q", "k", "v", "dout", "dq", "dk", "dv", "offsets")
-        moved = (len(names) - 1) * t["q"].numel() * 2
+        names = uses[operation]
+        moved = sum(t[n].numel() * t[n].element_size() for n in names)
         source, target = torch.empty(moved // 4, device="cuda", dtype=torch.bfloat16).normal_(), torch.empty(moved // 4, device="cuda", dtype=torch.bfloat16)
-        runs = {"fovea": ours.prepare(operation, **{n: t[n] for n in names}), "copy": lambda: target.copy_(source)}
-        if lists := tile_list(manifest, offsets):
-            runs["fovea_list"] = ours.prepare(operation, **{n: t[n] for n in names}, **lists)
-        runs.update({n: p[operation] for n, p in others.items() if operation in p})
+        launch = {n: t[n] for n in (*names, "offsets")}
+        runs = {"fovea": ours.prepare(operation, **launch), "copy": lambda: target.copy_(source)}
+        takes_list = any(p.get("tensor", "").startswith("tiles_") for k in manifest["kernels"] if k["name"] == operation for p in k["params"])
+        if takes_list and (lists := tile_list(manifest, offsets)):
+            runs["fovea_list"] = ours.prepare(operation, **launch, **lists)
+        if not spec.rotary:
+            runs.update({n: p[operation] for n, p in others.items() if operation in p})
+        elif operation == "backward":
+            runs.update(rotary_backward(others, t, spec))
+        else:
+            plain = Kernels(kernels / f"n{block}_d{depth}.json", runtime)
+            runs.update(rotary_forward(others, plain, t, spec, offsets))
         ms, graphs = measure(runs, rounds, ungraphed=others if operation == "backward" else ())  # autograd is not captured
+        best = min(ms["fovea"], ms.get("fovea_list", ms["fovea"]))
         result = dict(workload=name, operation=operation, artefact=artefact, block=block, heads=heads, depth=depth, sequences=len(lengths), rows=rows, bytes=moved,
-                      flops=flops * (2.5 if operation == "backward" else 1), ms={n: round(x, 5) for n, x in ms.items()}, tbps=round(moved / min(ms["fovea"], ms.get("fovea_list", ms["fovea"])) / 1e9, 3),
-                      copy_percent=round(100 * ms["copy"] / min(ms["fovea"], ms.get("fovea_list", ms["fovea"])), 1), timed_as_graph=graphs, missing=missing)
+                      flops=flops * (2.5 if operation == "backward" else 1), ms={n: round(x, 5) for n, x in ms.items()}, tbps=round(moved / best / 1e9, 3),
+                      copy_percent=round(100 * ms["copy"] / best, 1), timed_as_graph=graphs, missing=missing)
         results.append(result)
         print(json.dumps(result), flush=True)
     return results
