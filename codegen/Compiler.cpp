@@ -81,21 +81,38 @@ std::string printed(Operation *op) {
   return text;
 }
 
+DType dtypeOf(Type element) {
+  return element.isF32() ? DType::F32 : element.isBF16() ? DType::BF16 : DType::F16;
+}
+
 TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
   TensorSpec t;
-  t.name = op.getSymName().str();
+  t.name = op.getPassedName().str();
   t.role = op.getRole() == "output" ? TensorSpec::Role::Output : TensorSpec::Role::Input;
+  t.dtypes = {dtypeOf(op.getElementType())};
   t.jagged = problem.offsets;
+  t.minAlignment = t.strideMultipleBytes = 16; // TMA's rule
+  if (op.isShared()) {
+    bool byPosition = false;
+    for (const std::optional<Rotation> *r : {&problem.rotaryQ, &problem.rotaryK, &problem.rotaryV})
+      byPosition |= *r && (*r)->table == t.name && (*r)->byPosition;
+    t.shape = {Expr(byPosition ? "n_" + t.name : "total"), Expr(int64_t(op.getCols()))};
+    if (byPosition)
+      t.jagged.clear(), t.positions = problem.offsets;
+    return t;
+  }
+  if (op.getOf()) { // [dq | dk | dv]
+    t.shape = {Expr("total"), Expr(problem.heads * (2 * problem.headDim + problem.valueDim))};
+    return t;
+  }
   t.shape = {Expr("total"), problem.heads > 0 ? Expr(problem.heads) : Expr("heads")};
   if (op.getElementType().isF32()) { // a row statistic
-    t.dtypes = {DType::F32};
     t.minAlignment = 4;
+    t.strideMultipleBytes = 1;
     t.optional = true;
     return t;
   }
-  t.dtypes = {op.getElementType().isBF16() ? DType::BF16 : DType::F16};
   t.shape.push_back(Expr(int64_t(op.getCols())));
-  t.minAlignment = t.strideMultipleBytes = 16; // TMA's rule
   return t;
 }
 } // namespace
@@ -177,11 +194,13 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   // The manifest's tensors are the kernels', each once, and the offsets.
   for (Kernel &kernel : kernels) {
     for (tile::TensorOp tensor : kernel.op.getBody().getOps<tile::TensorOp>())
-      if (!result.manifest.findTensor(tensor.getSymName().str()))
+      if (!result.manifest.findTensor(tensor.getPassedName().str()))
         result.manifest.tensors.push_back(tensorSpec(tensor, problem));
     result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
   }
   for (Kernel &kernel : kernels) {
+    if (!codegen::Parameters(kernel.op, kernel.schedule).hasTileList())
+      continue;
     TensorSpec tiles;
     tiles.name = codegen::Parameters::tileList(kernel.schedule.tileRows);
     tiles.dtypes = {DType::I64};

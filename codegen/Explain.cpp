@@ -64,6 +64,8 @@ public:
     if (target().tmemColumns)
       os << ", " << k.tmemColumns << " of " << target().tmemColumns << " columns of tensor memory";
     os << ", " << s.ctasPerSm << " CTA" << (s.ctasPerSm == 1 ? "" : "s") << " per SM\n";
+    for (const std::string &note : k.notes)
+      os << (&note == &k.notes.front() ? "  network    " : "             ") << note << "\n";
     writeGroups();
     writeChannels();
     writeMap("smem", "map of shared memory (bytes)");
@@ -224,6 +226,7 @@ json::Object kernelJson(const KernelReport &k) {
                       {"order", orderOf(s)},
                       {"smem_bytes", k.smemBytes},
                       {"tmem_columns", k.tmemColumns},
+                      {"notes", json::Array(k.notes)},
                       {"groups", std::move(groups)},
                       {"channels", std::move(channels)},
                       {"barriers", std::move(barriers)},

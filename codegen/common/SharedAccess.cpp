@@ -115,4 +115,15 @@ Value tileOffset(OpBuilder &b, Location loc, const SmemTile &tile, Value row, Va
   return LLVM::AddOp::create(b, loc, offset, base);
 }
 
+Value tileAddress(OpBuilder &b, Location loc, const SmemTile &tile, Value base, Value laneOffset, uint32_t row0,
+                  uint32_t col0) {
+  // A swizzle exchanges 16-byte chunks inside a panel's row: XOR for these bits, addition for all others.
+  uint32_t inner = col0 % tile.panelCols() * tile.elemBytes();
+  Value offset = laneOffset;
+  if (uint32_t chunk = inner & ~15u)
+    offset = LLVM::XOrOp::create(b, loc, offset, constI32(b, loc, chunk));
+  Value address = LLVM::AddOp::create(b, loc, sharedAddress(b, loc, base), offset);
+  return addI32(b, loc, address, (inner & 15) + col0 / tile.panelCols() * tile.panelBytes() + row0 * tile.rowBytes());
+}
+
 } // namespace fovea::codegen

@@ -39,4 +39,10 @@ Value matrixAddress(OpBuilder &b, Location loc, const layout::SmemTile &tile, Va
 /// accesses col * elemBytes is a multiple of 16. General and slower than the functions above.
 Value tileOffset(OpBuilder &b, Location loc, const layout::SmemTile &tile, Value row, Value col);
 
+/// tileOffset(row, col) for a runtime lane part and constants: base + the offset of element (row + row0, col + col0), where
+/// `laneOffset` is tileOffset of (row, col). row0 is a multiple of 8; col0 * elemBytes has no bit in common with col *
+/// elemBytes, and col lies in the first panel.
+Value tileAddress(OpBuilder &b, Location loc, const layout::SmemTile &tile, Value base, Value laneOffset, uint32_t row0,
+                  uint32_t col0);
+
 } // namespace fovea::codegen

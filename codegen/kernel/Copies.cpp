@@ -30,11 +30,15 @@ void Emitter::emitLoad(LoadOp op) {
   Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
   // Other work items of the same rows follow soon (heads innermost), and neighbours share lines at tile edges.
   Value hint = l2Policy(b, loc, L2Policy::EvictLast);
+  const bool isShared = kernel.lookupSymbol<TensorOp>(op.getTensor()).isShared();
   forLoop(i32(0), rows, i32(16), [&](Value r) {
     Value line = add(base, mul(r, i32(tile.rowBytes())));
-    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
-      tmaLoad(b, loc, addI32(b, loc, line, panel * tile.panelBytes()), map,
-              {i32(panel * tile.panelCols()), add(row, r), head}, bar, hint);
+    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel) {
+      SmallVector<Value> at = {i32(panel * tile.panelCols()), add(row, r)};
+      if (!isShared)
+        at.push_back(head);
+      tmaLoad(b, loc, addI32(b, loc, line, panel * tile.panelBytes()), map, at, bar, hint);
+    }
   });
 }
 

@@ -78,10 +78,12 @@ public:
 private:
   struct WorkItem {
     Value row, rows, head, valid;
+    Value position; ///< of the first row in its sequence; null if no program asks for it
   };
   // codegen/kernel/WorkItems.cpp
   WorkItem findItem(Value index);
-  std::pair<Value, Value> searchTile(Value tileIndex);
+  WorkItem clampItem(Value row, Value left, Value head, Value position);
+  std::tuple<Value, Value, Value> searchTile(Value tileIndex);
   // codegen/kernel/Emitter.cpp
   void emitFrame();
   mlir::LogicalResult emitGroups(const WorkItem &item);
@@ -99,6 +101,8 @@ private:
   void emitStore(tile::StoreOp op);
   void emitStoreRows(tile::StoreRowsOp op);
   void emitClearTail(tile::ClearTailOp op);
+  // codegen/kernel/Rotary.cpp
+  void emitRotate(tile::RotateOp op);
   // codegen/kernel/Synchronisation.cpp
   void emitWait(tile::WaitOp op);
   void emitArrive(tile::ArriveOp op);

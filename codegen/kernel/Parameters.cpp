@@ -24,33 +24,43 @@ static bool isStored(KernelOp kernel, TensorOp tensor) {
 Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   std::string rows, heads;
   for (TensorOp tensor : kernel.getBody().getOps<TensorOp>()) {
-    std::string name = tensor.getSymName().str();
+    const std::string name = tensor.getSymName().str(), passed = tensor.getPassedName().str();
+    const int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8;
+    const Expr offset(int64_t(tensor.getColumn().value_or(0)) * bytes);
+    // A part of a tensor's rows has its heads side by side.
+    const Expr headStride = tensor.getOf() ? Expr(int64_t(tensor.getCols())) : Expr(passed + ".stride.1");
     bool loaded = isLoaded(kernel, tensor), stored = isStored(kernel, tensor);
     if (loaded || stored) {
-      uint32_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8;
-      layout::SmemTile tile(uint32_t(schedule.tileRows), uint32_t(tensor.getCols()), bytes);
+      layout::SmemTile tile(uint32_t(schedule.tileRows), uint32_t(tensor.getCols()), uint32_t(bytes));
       ParamSpec map;
       map.kind = ParamSpec::Kind::TensorMap;
-      map.tensor = name;
-      map.dims = {Expr(int64_t(tensor.getCols())), Expr(name + ".shape.0"), Expr(name + ".shape.1")};
-      map.strides = {Expr(name + ".stride.0") * Expr(int64_t(bytes)), Expr(name + ".stride.1") * Expr(int64_t(bytes))};
-      map.box = {int(tile.panelCols()), loaded ? kBoxRows : int(schedule.tileRows), 1};
+      map.tensor = passed;
+      map.offset = offset;
+      map.dims = {Expr(int64_t(tensor.getCols())), Expr(passed + ".shape.0")};
+      map.strides = {Expr(passed + ".stride.0") * Expr(bytes)};
+      map.box = {int(tile.panelCols()), loaded ? kBoxRows : int(schedule.tileRows)};
+      if (!tensor.isShared()) {
+        map.dims.push_back(tensor.getOf() ? Expr(int64_t(tensor.getHeads())) : Expr(passed + ".shape.1"));
+        map.strides.push_back(headStride * Expr(bytes));
+        map.box.push_back(1);
+      }
       map.swizzle = layout::name(tile.swizzle());
       map.l2Promotion = "128B";
       add("map:" + name, map);
     }
     if (rows.empty() && tensor.getRole() == "input")
-      rows = name + ".shape.0", heads = name + ".shape.1";
+      rows = passed + ".shape.0", heads = passed + ".shape.1";
     if (tensor.getRole() == "output") {
       ParamSpec p;
       p.kind = ParamSpec::Kind::Pointer;
-      p.tensor = name;
+      p.tensor = passed;
+      p.offset = offset;
       add("pointer:" + name, p);
       p = {};
       p.kind = ParamSpec::Kind::I64;
-      p.value = Expr(name + ".stride.0");
+      p.value = Expr(passed + ".stride.0");
       add("row_stride:" + name, p);
-      p.value = Expr(name + ".stride.1");
+      p.value = headStride;
       add("head_stride:" + name, p);
     }
   }
@@ -72,13 +82,18 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   scalar("heads", Expr(heads));
   // With a list, its tiles; else an upper bound (see Emitter::findItem), zero for an empty batch.
   std::string list = tileList(schedule.tileRows);
-  Expr present(list + ".present");
   Expr bound = (floorDiv(Expr(rows), Expr(schedule.tileRows)) + Expr("batch")) * minimum(Expr("batch"), Expr(1));
-  scalar("items", (present * Expr(list + ".shape.0") + (Expr(1) - present) * bound) * Expr(heads));
-  ParamSpec tiles;
-  tiles.kind = ParamSpec::Kind::Pointer;
-  tiles.tensor = list;
-  add("tiles", tiles);
+  kernel.walk([&](PositionOp) { listed = false; });
+  if (listed) {
+    Expr present(list + ".present");
+    scalar("items", (present * Expr(list + ".shape.0") + (Expr(1) - present) * bound) * Expr(heads));
+    ParamSpec tiles;
+    tiles.kind = ParamSpec::Kind::Pointer;
+    tiles.tensor = list;
+    add("tiles", tiles);
+  } else {
+    scalar("items", bound * Expr(heads));
+  }
   for (TableOp op : kernel.getBody().getOps<TableOp>()) {
     std::string name = op.getSymName().str();
     ParamSpec p;

@@ -17,11 +17,12 @@ struct ParamRef {
 };
 
 /// The one list from which both the PTX entry's signature and the manifest are made, so that they cannot differ.
-///   per tensor that TMA touches:  tensor map {D, T, H}
+///   per tensor that TMA touches:  tensor map {D, T, H}, of a shared one {D, T}
 ///   per output:                   pointer, row stride and head stride in elements (i64)
 ///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, items (i32)
-///   the tile list (pointer, null if it is not passed)
+///   the tile list (pointer, null if it is not passed), unless a program asks for positions
 ///   per table:                    pointer, the size of each dimension (i32), all strides but the last in elements (i64)
+/// Tensors are those that the launch passes; a part of one (tile.tensor, `of`) is an offset into it.
 class Parameters {
 public:
   Parameters() = default;
@@ -37,6 +38,8 @@ public:
   const ParamRef &scalar(llvm::StringRef name) const { return get(name.str()); }
 
   /// Name of the optional tensor that lists the tiles of `rows` rows: "tiles_64". Kernels of equal tiles share it.
+  /// Whether the kernel takes one: a list does not tell positions in a sequence (tile.position).
+  bool hasTileList() const { return listed; }
   static std::string tileList(int64_t rows) { return "tiles_" + std::to_string(rows); }
 
   std::vector<KernelParam> types(OpBuilder &b) const;
@@ -47,6 +50,7 @@ private:
   const ParamRef &get(const std::string &key) const;
 
   std::vector<std::pair<std::string, ParamRef>> list;
+  bool listed = true;
 };
 
 /// The kernel's entry in the manifest: launch rule, memory, parameters.

@@ -33,6 +33,8 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   for (Operation &op : block) {
     if (auto take = dyn_cast<TakeOp>(op)) {
       emitTake(take);
+    } else if (auto position = dyn_cast<PositionOp>(op)) {
+      scalars[position.getPosition()] = item.position;
     } else if (isa<PassOp>(op)) {
       continue;
     } else if (isLeaderOp(op)) {
@@ -77,6 +79,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](StoreOp store) { return emitStore(store), success(); })
       .Case([&](StoreRowsOp store) { return emitStoreRows(store), success(); })
       .Case([&](ClearTailOp clear) { return emitClearTail(clear), success(); })
+      .Case([&](RotateOp rotate) { return emitRotate(rotate), success(); })
       .Case([&](ArriveOp arrive) { return emitArrive(arrive), success(); })
       .Case([&](WaitOp wait) { return emitWait(wait), success(); })
       .Case([&](SyncOp) { return emitSync(), success(); })

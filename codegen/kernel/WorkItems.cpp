@@ -12,10 +12,16 @@ using LLVM::ICmpPredicate;
 
 // The work item of a linear index: heads innermost, then tiles in memory order.
 Emitter::WorkItem Emitter::findItem(Value index) {
-  Value heads = argument(params.scalar("heads")), tiles = argument(params.scalar("tiles"));
+  Value heads = argument(params.scalar("heads"));
   Value tileIndex = LLVM::UDivOp::create(b, loc, index, heads);
   Value head = sub(index, mul(tileIndex, heads));
   Type i32t = b.getI32Type(), i64 = b.getI64Type();
+  Value row, left, position;
+  if (!params.hasTileList()) {
+    std::tie(row, left, position) = searchTile(tileIndex);
+    return clampItem(row, left, head, position);
+  }
+  Value tiles = argument(params.scalar("tiles"));
   Value listed = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, i64, tiles),
                                       constI64(b, loc, 0));
   auto branch = scf::IfOp::create(b, loc, TypeRange{i32t, i32t}, listed, /*withElseRegion=*/true);
@@ -27,24 +33,28 @@ Emitter::WorkItem Emitter::findItem(Value index) {
     Value rows = LLVM::TruncOp::create(b, loc, i32t, LLVM::LShrOp::create(b, loc, entry, constI64(b, loc, 32)));
     scf::YieldOp::create(b, loc, ValueRange{LLVM::TruncOp::create(b, loc, i32t, entry), rows});
     b.setInsertionPointToStart(&branch.getElseRegion().front());
-    auto [row, left] = searchTile(tileIndex);
+    std::tie(row, left, position) = searchTile(tileIndex);
     scf::YieldOp::create(b, loc, ValueRange{row, left});
   }
-  // Clamped, so that neither offsets nor a list can reach memory outside the tensor.
-  Value row = branch.getResult(0), left = branch.getResult(1);
+  return clampItem(branch.getResult(0), branch.getResult(1), head, /*position=*/{});
+}
+
+// Neither offsets nor a list can reach memory outside the tensor.
+Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value position) {
   auto atMost = [&](Value v, Value limit) {
     return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
   };
   Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.tileRows));
   Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
                                     cmp(ICmpPredicate::sge, row, i32(0)));
-  return {row, rows, head, valid};
+  return {row, rows, head, valid, position};
 }
 
 // Index v belongs to the last sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M)
 // indices, so that no list and no prefix sum is needed, at the price of at most one index without work per sequence.
-// Returns the tile's first row and the rows left in its sequence (at most 0 if the index has no work).
-std::pair<Value, Value> Emitter::searchTile(Value tileIndex) {
+// Returns the tile's first row, the rows left in its sequence (at most 0 if the index has no work), and the first row's
+// position in it.
+std::tuple<Value, Value, Value> Emitter::searchTile(Value tileIndex) {
   Value batch = argument(params.scalar("batch")), offsets = argument(params.scalar("offsets"));
   int64_t shift = llvm::Log2_64(uint64_t(schedule.tileRows));
 
@@ -99,8 +109,9 @@ std::pair<Value, Value> Emitter::searchTile(Value tileIndex) {
   Value start = shuffleIdx(b, loc, laneStart, owner), stop = shuffleIdx(b, loc, laneStop, owner);
   Value sequence = shuffleIdx(b, loc, safe, owner);
   Value skipped = sub(tileIndex, rank(sequence, start));
-  Value row = add(start, LLVM::ShlOp::create(b, loc, skipped, i32(shift)));
+  Value position = LLVM::ShlOp::create(b, loc, skipped, i32(shift));
+  Value row = add(start, position);
   // Indices before the first sequence's have no work.
   Value left = codegen::select(b, loc, cmp(ICmpPredicate::sge, skipped, i32(0)), sub(stop, row), i32(0));
-  return {row, left};
+  return {row, left, position};
 }

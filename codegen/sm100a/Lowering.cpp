@@ -3,6 +3,7 @@
 #include "codegen/common/Fence.h"
 #include "codegen/common/SharedAccess.h"
 #include "codegen/kernel/Fragments.h"
+#include "codegen/kernel/Rotary.h"
 #include "codegen/sm100a/Tcgen05.h"
 #include "codegen/sm100a/Tmem.h"
 
@@ -103,9 +104,25 @@ public:
 
   LogicalResult copy(Emitter &e, CopyOp op) override {
     auto from = cast<SlotType>(op.getFrom().getType()), to = cast<SlotType>(op.getTo().getType());
-    const uint32_t step = 32; // columns in registers at a time
-    for (uint32_t col = 0; col < uint32_t(from.getCols()); col += step)
-      storeShared(e, to, e.address(op.getTo()), loadColumns(e, from, e.address(op.getFrom()), col, step), col);
+    const uint32_t step = 32, cols = uint32_t(from.getCols()); // columns in registers at a time
+    auto load = [&](uint32_t col, uint32_t count) { return loadColumns(e, from, e.address(op.getFrom()), col, count); };
+    auto store = [&](ArrayRef<Value> registers, uint32_t col) {
+      storeShared(e, to, e.address(op.getTo()), registers, col);
+    };
+    if (op.getTable() && *op.getPairing() == Pairing::Halves) {
+      for (uint32_t col = 0; col < cols / 2; col += step / 2) {
+        SmallVector<Value> x = load(col, step / 2), y = load(cols / 2 + col, step / 2);
+        unrotate(e, op.getTable(), Pairing::Halves, x, y, col);
+        store(x, col), store(y, cols / 2 + col);
+      }
+      return success();
+    }
+    for (uint32_t col = 0; col < cols; col += step) {
+      SmallVector<Value> x = load(col, step);
+      if (op.getTable())
+        unrotate(e, op.getTable(), Pairing::Interleaved, x, {}, col);
+      store(x, col);
+    }
     return success();
   }
 

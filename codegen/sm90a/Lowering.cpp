@@ -3,6 +3,7 @@
 #include "codegen/common/Fence.h"
 #include "codegen/common/SharedAccess.h"
 #include "codegen/kernel/Fragments.h"
+#include "codegen/kernel/Rotary.h"
 #include "codegen/sm90a/Mma.h"
 #include "codegen/sm90a/Wgmma.h"
 
@@ -42,7 +43,14 @@ public:
   }
 
   LogicalResult copy(Emitter &e, CopyOp op) override {
-    storeFragment(e, cast<SlotType>(op.getTo().getType()), e.address(op.getTo()), e.slotRegisters(op.getFrom()));
+    SmallVector<Value> registers = e.slotRegisters(op.getFrom());
+    if (op.getTable()) {
+      MutableArrayRef<Value> all(registers);
+      bool interleaved = *op.getPairing() == Pairing::Interleaved;
+      size_t x = interleaved ? all.size() : all.size() / 2;
+      unrotate(e, op.getTable(), *op.getPairing(), all.take_front(x), all.drop_front(x), 0);
+    }
+    storeFragment(e, cast<SlotType>(op.getTo().getType()), e.address(op.getTo()), registers);
     return success();
   }
 

@@ -180,3 +180,32 @@ LogicalResult MmaOp::verify() {
                                                    << d.getRows() << "x" << d.getCols();
   return success();
 }
+
+// Constraint tile.rotate-C1.
+static LogicalResult verifyRotation(Operation *op, SlotType tile, SlotType table) {
+  Type element = table.getElementType();
+  if (table.getSpace() != Space::Smem || !(element.isBF16() || element.isF32()))
+    return op->emitOpError("expected a table of bf16 or f32 in smem, found ") << table << " [tile.rotate-C1]";
+  if (table.getShape() != tile.getShape())
+    return op->emitOpError("expected a table of ") << tile.getRows() << "x" << tile.getCols()
+                                                   << ", the shape of the tile, found " << table.getRows() << "x"
+                                                   << table.getCols() << " [tile.rotate-C1]";
+  if (tile.getCols() % 32)
+    return op->emitOpError("expected a multiple of 32 columns to turn, found ") << tile.getCols() << " [tile.rotate-C1]";
+  return success();
+}
+
+LogicalResult RotateOp::verify() {
+  auto type = cast<SlotType>(getSlot().getType());
+  if (type.getSpace() != Space::Smem || type.getElementType().getIntOrFloatBitWidth() != 16)
+    return emitOpError("expected a slot of 16-bit elements in smem, found ") << type;
+  return verifyRotation(*this, type, cast<SlotType>(getTable().getType()));
+}
+
+LogicalResult CopyOp::verify() {
+  auto from = cast<SlotType>(getFrom().getType()), to = cast<SlotType>(getTo().getType());
+  if (from.getShape() != to.getShape())
+    return emitOpError("expected two slots of one shape, found ")
+           << from.getRows() << "x" << from.getCols() << " and " << to.getRows() << "x" << to.getCols();
+  return getTable() ? verifyRotation(*this, from, cast<SlotType>(getTable().getType())) : success();
+}

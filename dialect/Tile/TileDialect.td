@@ -56,6 +56,12 @@ def Tile_RegisterLayout : I32EnumAttr<"RegisterLayout", "how a register tile is 
   let cppNamespace = "::fovea::tile";
 }
 
+def Tile_Pairing : I32EnumAttr<"Pairing", "which columns a rotary embedding turns together", [
+    I32EnumAttrCase<"Interleaved", 0, "interleaved">,
+    I32EnumAttrCase<"Halves", 1, "halves">]> {
+  let cppNamespace = "::fovea::tile";
+}
+
 class Tile_Attr<string name, string attrMnemonic> : AttrDef<TileDialect, name> {
   let mnemonic = attrMnemonic;
 }

@@ -23,6 +23,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, N
     `schedule` holds every decision (see Schedule.h); later passes obey it and decide nothing. Bodies of roles and
     groups receive the work item: `(row, rows, head)`, i32: first row of the tile in the tensor, number of valid
     rows (1 … tile rows), head. All roles walk the same items.
+    `notes`: sentences about the network for `fovea explain`.
     Attributes that passes add: `offsets` (the table that cuts rows into sequences), `smem_bytes`, `tmem_columns`,
     `tmem_slot` (byte offset of the word that tcgen05.alloc writes).
   }];
@@ -33,8 +34,20 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, N
 
 def Tile_TensorOp : Tile_Op<"tensor", [Symbol, HasParent<"KernelOp">]> {
   let summary = "a tensor in global memory: rows x heads x cols, any row and head stride, innermost stride 1";
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element_type, I64Attr:$heads, I64Attr:$cols);
-  let assemblyFormat = "$sym_name $role `heads` $heads `cols` $cols `:` $element_type attr-dict";
+  let description = [{
+    `role`: "input", "output", or "shared": an input of rows x cols that all heads share, one row for each token or position. `of NAME`: the
+    launch passes the tensor NAME, and this is the part of its rows that starts at `column`, its heads side by side.
+    Without it the launch passes a tensor of this symbol's name.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element_type, I64Attr:$heads, I64Attr:$cols,
+                       OptionalAttr<StrAttr>:$of, OptionalAttr<I64Attr>:$column);
+  let assemblyFormat = [{
+    $sym_name $role `heads` $heads `cols` $cols `:` $element_type (`of` $of^ `column` $column)? attr-dict }];
+  let extraClassDeclaration = [{
+    /// The tensor that the launch passes.
+    ::llvm::StringRef getPassedName() { return getOf().value_or(getSymName()); }
+    bool isShared() { return getRole() == "shared"; }
+  }];
 }
 
 def Tile_ChannelOp : Tile_Op<"channel", [Symbol, HasParent<"KernelOp">]> {
@@ -95,13 +108,23 @@ def Tile_PassOp : Tile_Op<"pass"> {
   let hasVerifier = 1;
 }
 
+//===-- the item ------------------------------------------------------------------------------------------------===//
+
+def Tile_PositionOp : Tile_Op<"position", [Pure]> {
+  let summary = "position of the item's first row in its own sequence";
+  let description = "A kernel that asks finds its tiles by a search over the offsets: a list of tiles does not tell.";
+  let results = (outs I32:$position);
+  let assemblyFormat = "attr-dict";
+}
+
 //===-- units ---------------------------------------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "TMA: rows [row, row + rows) of one head into an SMEM slot (PTX ISA: cp.async.bulk.tensor)";
   let description = [{
     Rows are moved in boxes of 16, as many as `rows` needs, so rows beyond the last box keep what was there, and rows
-    beyond `rows` in the last box are a neighbour's: `clear_tail` before use as a key-side operand.
+    beyond `rows` in the last box are a neighbour's: `clear_tail` before use as a key-side operand. Rows beyond the
+    tensor are zero. Of a shared tensor `head` means nothing.
   }];
   let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot,
                        OptionalAttr<FlatSymbolRefAttr>:$barrier);
@@ -156,8 +179,29 @@ def Tile_WriteOp : Tile_Op<"write"> {
 
 def Tile_CopyOp : Tile_Op<"copy"> {
   let summary = "a slot's contents into another, through registers a few columns at a time, converted (round to nearest even)";
-  let arguments = (ins Tile_Slot:$from, Tile_Slot:$to);
-  let assemblyFormat = "$from `into` $to `:` type($from) `,` type($to) attr-dict";
+  let description = [{
+    `unrotated by` a table (see `tile.rotate`): pairs are turned by minus their angle in f32 before the conversion, so that
+    the gradient of a rotated tensor leaves as that of the tensor before the rotation, with one rounding.
+  }];
+  let arguments = (ins Tile_Slot:$from, Tile_Slot:$to, Optional<Tile_Slot>:$table, OptionalAttr<Tile_Pairing>:$pairing);
+  let assemblyFormat = [{
+    $from `into` $to (`unrotated` `by` $table^ $pairing)? `:` type($from) `,` type($to) (`,` type($table)^)? attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Tile_RotateOp : Tile_Op<"rotate"> {
+  let summary = "rotary position embedding of the valid rows of an SMEM slot, in place";
+  let description = [{
+    Row r of the table holds the cols/2 sines, then the cols/2 cosines of the angles of the tile's row r. Pair m is columns
+    (2m, 2m + 1) when `interleaved`, (m, m + cols/2) when `halves`: y0 = x0 cos - x1 sin, y1 = x1 cos + x0 sin, in f32, then
+    rounded to the slot's element type. Rows >= `rows` keep what was there. Each thread turns whole pairs.
+
+    Constraint `tile.rotate-C1` (also of `tile.copy`): the table lies in SMEM, is bf16 or f32, and has the rows and columns of
+    the tile; columns are a multiple of 32.
+  }];
+  let arguments = (ins Tile_Slot:$slot, Tile_Slot:$table, I32:$rows, Tile_Pairing:$pairing);
+  let assemblyFormat = "$slot `by` $table $pairing `,` $rows `:` type($slot) `,` type($table) attr-dict";
+  let hasVerifier = 1;
 }
 
 def Tile_ClearTailOp : Tile_Op<"clear_tail"> {

@@ -76,7 +76,8 @@ AttnTensorType InputTypes::tableType(const sema::Spec &spec, const sema::Table &
       }
     AxisAttr tokens = owner->rotary->byPosition ? AxisAttr::extent(&context, dynamic) : AxisAttr::rows(rows(owner->rows));
     AxisAttr axes[] = {tokens, AxisAttr::extent(&context, owner->headDim)};
-    return AttnTensorType::get(&context, axes, BFloat16Type::get(&context));
+    Type element = owner->rotary->wide ? Type(Float32Type::get(&context)) : BFloat16Type::get(&context);
+    return AttnTensorType::get(&context, axes, element);
   }
   case sema::Table::Kind::BlockList: {
     AxisAttr axes[] = {AxisAttr::blocks(rows(spec.q.rows).perSequence(), table.block),

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <map>
 
 namespace fovea::sema {
 namespace {
@@ -66,6 +67,37 @@ bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   return key == "roles" || key == "ctas_per_sm" || (key == "p" && target == "sm_100a");
 }
 
+/// Shared memory of a tile of rows of every rotary table: of tensors turned on load, or of all.
+int64_t tableBytes(const Spec &spec, int64_t rows, bool onLoad) {
+  std::map<std::string, int64_t> tables;
+  for (const Tensor *t : {&spec.q, &spec.k, &spec.v})
+    if (t->rotary && (t->rotary->onLoad || !onLoad))
+      tables[t->rotary->table] = rows * t->headDim * (t->rotary->wide ? 4 : 2);
+  int64_t bytes = 0;
+  for (auto &[name, size] : tables)
+    bytes += size;
+  return bytes;
+}
+
+/// A tile of the kernel with its rotary tables in shared memory: the least that any schedule holds at once.
+Answer tilesAndTables(const Spec &s, bool backward) {
+  constexpr int64_t most = 232448 - 1024; // of a CTA on either target, and room for barriers
+  if (s.pattern.kind != Expr::Kind::Pattern || s.pattern.pattern.kind != NamedPattern::Kind::BlockDiagonal)
+    return {};
+  const int64_t block = s.pattern.pattern.size, rows = std::max<int64_t>(block, 64), d = s.q.headDim, dv = s.v.headDim;
+  int64_t tables = tableBytes(s, rows, !backward), tiles = 2 * rows * (2 * d + (backward ? 2 : 1) * dv);
+  if (backward) // P and dS lie over V as far as they fit
+    for (int64_t pair = 2 * rows * block, left = 2 * rows * dv, n = 0; n < 2; ++n)
+      left >= pair ? left -= pair : tiles += pair;
+  if (!tables || tiles + tables <= most)
+    return {};
+  const Tensor *owner = s.q.rotary ? &s.q : s.k.rotary ? &s.k : &s.v;
+  return {Refusal{owner->rotary->range, std::string(backward ? "a backward" : "a forward") + " with rotary tables that need " +
+                                            std::to_string(tables) + " bytes of shared memory beside the tiles' " +
+                                            std::to_string(tiles) + " (of " + std::to_string(most) + ")",
+                 "smaller blocks or head dims, one table for all tensors, or bf16 tables", backward}};
+}
+
 /// One row: what it refuses, if anything. Delete the row when its feature is lowered.
 const std::function<Answer(const Spec &, StringRef target)> table[] = {
     // element types
@@ -105,16 +137,6 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       return {Refusal{s.k.headsRange, "fewer heads of k and v than of q",
                      std::to_string(s.q.heads.value_or(1)) + " heads for all three"}};
     },
-    // origin
-    [](const Spec &s, StringRef) -> Answer {
-      for (const Tensor *t : {&s.q, &s.k, &s.v})
-        if (t->rotary)
-          return {Refusal{t->rotary->range, "tensors behind a rotary embedding",
-                         t->rotary->onLoad ? "rotated tensors: leave '= rotary(...)' out and rotate before"
-                                           : "the forward without '= rotary(...)': of tensors that are rotated "
-                                             "already it is the same"}};
-      return {};
-    },
     // pattern
     [](const Spec &s, StringRef) -> Answer {
       static constexpr int64_t sizes[] = {16, 32, 64, 128};
@@ -149,6 +171,9 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
         return {};
       return {Refusal{s.epilogueRange, "an epilogue", "o alone, and the epilogue in a kernel behind it"}};
     },
+    // origin
+    [](const Spec &s, StringRef) -> Answer { return tilesAndTables(s, /*backward=*/false); },
+    [](const Spec &s, StringRef) -> Answer { return s.emit.backward ? tilesAndTables(s, /*backward=*/true) : Answer(); },
     // schedule
     [](const Spec &s, StringRef target) -> Answer {
       Answer all;
@@ -168,11 +193,6 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
         return {};
       return {Refusal{s.emit.backwardRange, "a backward of 128-row blocks with head dim 256 (beyond shared memory)",
                       "blocks of 64, or a head dim of 192", /*backward=*/true}};
-    },
-    [](const Spec &s, StringRef) -> Answer {
-      if (!s.emit.packed)
-        return {};
-      return {Refusal{s.emit.packedRange, "a packed gradient", "emit : forward, backward", /*backward=*/true}};
     },
 };
 

@@ -35,6 +35,7 @@ struct Rotary {
   bool interleaved = true; ///< pairs (2m, 2m+1); else (m, m + D/2)
   bool onLoad = false;     ///< the kernel rotates; else the caller has, and only gradients know
   bool byPosition = false; ///< table [max_len, D], row = position in the sequence; else [tokens, D]
+  bool wide = false;       ///< the table is f32; else bf16
   Range range;
 };
 
@@ -65,7 +66,7 @@ struct Table {
     Lookup,   ///< `doc[i]`: axes as indexed
     Elements, ///< a bare name in an epilogue: shaped and typed like o
     BlockList,///< `picks` of blocks(BQ, BK, picks): [query blocks, heads, longest list], int32
-    Rotary    ///< [tokens or positions, D], bf16
+    Rotary    ///< [tokens or positions, D], bf16 or f32
   };
   Kind kind = Kind::Lookup;
   std::string name;

@@ -147,8 +147,8 @@ private:
 
   bool readOrigin(const ast::Expr &e) {
     static constexpr llvm::StringRef usage =
-        "'rotary(TABLE, interleaved)' or 'rotary(TABLE, halves)', then 'on_load' if the kernel shall rotate and "
-        "'by_position' if the table has a row per position";
+        "'rotary(TABLE, interleaved)' or 'rotary(TABLE, halves)', then 'on_load' if the kernel shall rotate, "
+        "'by_position' if the table has a row per position and 'f32' if it is not bf16";
     if (!e.is(Kind::Call) || e.text != "rotary")
       return fail(e.range, "expected " + usage + ", found '" + format(e) + "'" +
                                (e.is(Kind::Call) ? suggest(e.text, {"rotary"}) : ""));
@@ -164,9 +164,12 @@ private:
                                        format(e.args[1]) + "'" +
                                        suggest(format(e.args[1]), {"interleaved", "halves"}));
     for (const ast::Expr &arg : llvm::drop_begin(e.args, 2)) {
-      bool *flag = arg.isName("on_load") ? &rotary.onLoad : arg.isName("by_position") ? &rotary.byPosition : nullptr;
+      bool *flag = arg.isName("on_load")       ? &rotary.onLoad
+                   : arg.isName("by_position") ? &rotary.byPosition
+                   : arg.isName("f32")         ? &rotary.wide
+                                               : nullptr;
       if (!flag || *flag)
-        return fail(arg.range, "expected 'on_load' or 'by_position', each once, found '" + format(arg) + "'");
+        return fail(arg.range, "expected 'on_load', 'by_position' or 'f32', each once, found '" + format(arg) + "'");
       *flag = true;
     }
     if (tensor.headDim % 2)
@@ -187,11 +190,12 @@ void checkRotary(llvm::ArrayRef<const Tensor *> tensors, Diagnostics &diagnostic
       if (!a || !b || !a->rotary || !b->rotary || a->rotary->table != b->rotary->table)
         continue;
       bool sameRows = a->rotary->byPosition || a->rows.sameAs(b->rows);
-      if (a->rotary->byPosition == b->rotary->byPosition && sameRows && a->headDim == b->headDim)
+      bool sameType = a->rotary->wide == b->rotary->wide;
+      if (a->rotary->byPosition == b->rotary->byPosition && sameRows && sameType && a->headDim == b->headDim)
         continue;
       diagnostics.error(b->rotary->range, "the table '" + b->rotary->table +
-                                              "' has one row of one length per token or per position; these tensors "
-                                              "differ in that, so give each its own table");
+                                              "' has one row of one length and type per token or per position; these "
+                                              "tensors differ in that, so give each its own table");
       diagnostics.note(a->rotary->range, "it is used first here");
       break;
     }

@@ -186,6 +186,16 @@ private:
             unsigned step = programStep(copy, warp);
             access(step, copy.getFrom(), false, Unit::Threads, true);
             access(step, copy.getTo(), true, Unit::Threads, true);
+            if (copy.getTable())
+              access(step, copy.getTable(), false, Unit::Threads, true);
+          });
+          return success();
+        })
+        .Case([&](RotateOp rotate) {
+          forWarps(false, [&](int warp) {
+            unsigned step = programStep(rotate, warp);
+            access(step, rotate.getTable(), false, Unit::Threads);
+            access(step, rotate.getSlot(), true, Unit::Threads, false, /*divided=*/true);
           });
           return success();
         })

@@ -1,6 +1,7 @@
 // passes/Lower/Forward.cpp - the forward network of block-diagonal attention.
 #include "passes/Lower/NetworkBuilder.h"
 #include "passes/Lower/Networks.h"
+#include "passes/Lower/Rotary.h"
 #include "passes/Lower/Softmax.h"
 
 using namespace mlir;
@@ -22,15 +23,18 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
   if (p.lse)
     n.tensor("lse", "output", f32, p.heads, 1);
 
-  n.channel("Q", rows, p.headDim, p.element, Space::Smem, {"load", "qk"});
-  n.channel("K", rows, p.headDim, p.element, Space::Smem, {"load", "qk"});
-  n.channel("V", rows, p.valueDim, p.element, Space::Smem, {"load", "softmax", "pv"});
+  const RotaryPlan rotary = forwardRotary(p);
+  rotary.declare(n, rows);
+  n.channel("Q", rows, p.headDim, p.element, Space::Smem, rotary.stations("Q", {"load", "qk"}));
+  n.channel("K", rows, p.headDim, p.element, Space::Smem, rotary.stations("K", {"load", "qk"}));
+  n.channel("V", rows, p.valueDim, p.element, Space::Smem, rotary.stations("V", {"load", "softmax", "pv"}));
   n.channel("S", rows, p.block, f32, accumulator, {"qk", "softmax"});
   n.channel("P", rows, p.block, p.element, probability, {"softmax", "pv"});
   n.channel("O", rows, p.valueDim, f32, accumulator, {"pv", "epilogue"});
   n.channel("Out", rows, p.valueDim, p.element, Space::Smem, {"epilogue", "store"});
 
   n.role("load", [&](Item item) {
+    rotary.emitLoads(n, item, loc);
     for (auto [channel, tensor] : {std::pair("Q", p.q), {"K", p.k}, {"V", p.v}}) {
       Value slot = n.take(channel, 0, Unit::Tma);
       LoadOp::create(n.b, loc, tensor, item.row, item.rows, item.head, slot, FlatSymbolRefAttr());
@@ -38,15 +42,17 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
     }
   });
 
+  rotary.emitPrologue(n, loc);
+
   n.role("qk", [&](Item) {
-    Value q = n.take("Q", 1, Unit::Tensor), k = n.take("K", 1, Unit::Tensor), scores = n.take("S", 0, Unit::Tensor);
+    Value q = n.takeFor("Q", Unit::Tensor), k = n.takeFor("K", Unit::Tensor), scores = n.take("S", 0, Unit::Tensor);
     MmaOp::create(n.b, loc, scores, q, k, /*a_transposed=*/false, /*b_transposed=*/true, n.diagonal(p.block));
     n.pass(scores), n.pass(q), n.pass(k);
   });
 
   n.role("softmax", [&](Item item) {
     // Keys of a neighbour must not meet a zero probability: 0 x NaN is NaN.
-    Value v = n.take("V", 1, Unit::Threads);
+    Value v = n.takeFor("V", Unit::Threads);
     ClearTailOp::create(n.b, loc, v, item.rows);
     n.pass(v);
 
@@ -63,7 +69,7 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
   });
 
   n.role("pv", [&](Item) {
-    Value probabilities = n.take("P", 1, Unit::Tensor), v = n.take("V", 2, Unit::Tensor);
+    Value probabilities = n.take("P", 1, Unit::Tensor), v = n.takeFor("V", Unit::Tensor);
     Value o = n.take("O", 0, Unit::Tensor);
     MmaOp::create(n.b, loc, o, probabilities, v, false, false, n.diagonal(p.block));
     n.pass(o), n.pass(probabilities), n.pass(v);
@@ -71,7 +77,7 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
 
   n.role("epilogue", [&](Item) {
     Value o = n.take("O", 1, Unit::Threads), out = n.take("Out", 0, Unit::Threads);
-    CopyOp::create(n.b, loc, o, out);
+    CopyOp::create(n.b, loc, o, out, Value(), PairingAttr());
     n.pass(o), n.pass(out);
   });
 

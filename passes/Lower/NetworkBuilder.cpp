@@ -15,9 +15,24 @@ NetworkBuilder::NetworkBuilder(ModuleOp module, StringRef name, StringRef offset
   b.createBlock(&kernel.getBody());
 }
 
-void NetworkBuilder::tensor(StringRef name, StringRef role, Type element, int64_t heads, int64_t cols) {
+void NetworkBuilder::tensor(StringRef name, StringRef role, Type element, int64_t heads, int64_t cols, StringRef of,
+                            int64_t column) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
-  TensorOp::create(b, loc, name, role, element, heads, cols);
+  StringAttr whole = of.empty() ? StringAttr() : b.getStringAttr(of);
+  TensorOp::create(b, loc, name, role, element, heads, cols, whole,
+                   whole ? b.getI64IntegerAttr(column) : IntegerAttr());
+}
+
+void NetworkBuilder::sharedTensor(StringRef name, StringRef of, Type element, int64_t cols) {
+  tensor(name, "shared", element, 1, cols, of);
+}
+
+void NetworkBuilder::note(const llvm::Twine &text) {
+  SmallVector<Attribute> notes;
+  if (auto earlier = kernel->getAttrOfType<ArrayAttr>("notes"))
+    llvm::append_range(notes, earlier);
+  notes.push_back(b.getStringAttr(text));
+  kernel->setAttr("notes", b.getArrayAttr(notes));
 }
 
 void NetworkBuilder::channel(StringRef name, int64_t rows, int64_t cols, Type element, Space space,
@@ -44,6 +59,11 @@ void NetworkBuilder::role(StringRef name, llvm::function_ref<void(Item)> body) {
 
 Value NetworkBuilder::take(StringRef channel, int64_t station, Unit unit) {
   return TakeOp::create(b, loc, kernel.lookupSymbol<ChannelOp>(channel).getSlotType(), channel, station, unit);
+}
+
+Value NetworkBuilder::takeFor(StringRef channel, Unit unit) {
+  ArrayAttr stations = kernel.lookupSymbol<ChannelOp>(channel).getStations();
+  return take(channel, llvm::find(stations, b.getStringAttr(currentRole)) - stations.begin(), unit);
 }
 
 void NetworkBuilder::pass(Value slot) { PassOp::create(b, loc, slot); }

@@ -22,12 +22,20 @@ public:
   NetworkBuilder(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef offsets, const tile::Schedule &schedule,
                  const Target &target, mlir::Location loc);
 
-  void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols);
+  /// `of` and `column`: a part of the rows of the tensor that the launch passes (empty: the tensor itself).
+  void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols,
+              llvm::StringRef of = "", int64_t column = 0);
+  /// An input without heads, passed as `of`.
+  void sharedTensor(llvm::StringRef name, llvm::StringRef of, mlir::Type element, int64_t cols);
+  /// A sentence for `fovea explain`: something that this network decides and its channels do not show.
+  void note(const llvm::Twine &text);
   void channel(llvm::StringRef name, int64_t rows, int64_t cols, mlir::Type element, tile::Space space,
                llvm::ArrayRef<std::string> stations);
   void role(llvm::StringRef name, llvm::function_ref<void(Item)> body);
 
   mlir::Value take(llvm::StringRef channel, int64_t station, tile::Unit unit);
+  /// At the station of the role being built.
+  mlir::Value takeFor(llvm::StringRef channel, tile::Unit unit);
   void pass(mlir::Value slot);
   mlir::Value read(mlir::Value slot);
   mlir::Value reduce(tile::Reduction kind, mlir::Value tile);

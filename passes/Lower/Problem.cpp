@@ -5,6 +5,38 @@
 using namespace mlir;
 using namespace fovea;
 
+// Fills p.rotary{Q,K,V} and counts the tables; text if one is not as expected.
+static std::string readRotations(attn::SpecOp spec, Problem &p, size_t &tables) {
+  llvm::SmallPtrSet<Value, 3> seen;
+  for (auto [name, slot] : {std::pair(p.q, &p.rotaryQ), {p.k, &p.rotaryK}, {p.v, &p.rotaryV}}) {
+    Value input = spec.getInput(name);
+    if (!input)
+      continue;
+    for (Operation *user : input.getUsers()) {
+      auto rotary = dyn_cast<attn::RotaryOp>(user);
+      if (!rotary || rotary.getX() != input)
+        continue;
+      auto argument = dyn_cast<BlockArgument>(rotary.getTable());
+      auto type = cast<attn::AttnTensorType>(rotary.getTable().getType());
+      if (!argument || rotary.getTranspose())
+        return "expected rotary embeddings of inputs by tables that are inputs";
+      if (!type.getElementType().isBF16() && !type.getElementType().isF32())
+        return "expected a rotary table of bf16 or f32";
+      Rotation r;
+      r.table = spec.getInputName(argument.getArgNumber()).str();
+      r.tableElement = type.getElementType();
+      r.cols = cast<attn::AttnTensorType>(rotary.getX().getType()).getFeatures();
+      r.interleaved = rotary.getStyle() == attn::RotaryStyle::Interleaved;
+      r.onLoad = !rotary.getApplied();
+      r.byPosition = !type.getRows();
+      *slot = r;
+      if (seen.insert(argument).second)
+        ++tables;
+    }
+  }
+  return "";
+}
+
 // The front end's table of capabilities refuses these with line and column; a spec that comes as IR is refused here.
 llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   auto fail = [&](const llvm::Twine &what) {
@@ -28,8 +60,12 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
     return std::nullopt;
   };
   auto q = input(p.q), k = input(p.k), v = input(p.v);
-  if (!q || !k || !v || attn::inputs(spec).size() != 3)
-    return fail("expected the inputs q, k and v and no others");
+  size_t tables = 0;
+  auto rotations = readRotations(spec, p, tables);
+  if (!q || !k || !v || attn::inputs(spec).size() != 3 + tables)
+    return fail("expected the inputs q, k and v, rotary tables, and no others");
+  if (!rotations.empty())
+    return fail(rotations);
   for (auto &t : {*q, *k, *v})
     if (!t.rows || t.rows.getKind() != attn::RowsKind::Jagged || t.rows != q->rows || t.heads != q->heads ||
         t.type.getElementType() != q->type.getElementType())
@@ -40,11 +76,14 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   p.element = q->type.getElementType();
   p.lse = spec.getEmit() && spec.getEmit()->getLse();
   p.backward = spec.getEmit() && spec.getEmit()->getBackward();
+  if (p.backward && spec.getEmit()->getPacked())
+    p.packed = spec.getEmit()->getPacked().getValue().str();
   return p;
 }
 
 llvm::Error fovea::checkBackward(attn::SpecOp backward) {
-  int64_t dots = 0, softmax = 0, rowDots = 0, gradients = 0, combines = 0, combineQueries = 0, others = 0;
+  int64_t dots = 0, softmax = 0, rowDots = 0, gradients = 0, combines = 0, combineQueries = 0, packs = 0, others = 0;
+  bool rotariesFit = true;
   for (Operation &op : backward.getBody().front()) {
     if (isa<attn::DotsOp>(op))
       ++dots;
@@ -58,12 +97,19 @@ llvm::Error fovea::checkBackward(attn::SpecOp backward) {
       ++combines;
     else if (isa<attn::CombineQueriesOp>(op))
       ++combineQueries;
-    else if (!isa<attn::PatternOp, attn::MapPairsOp, attn::YieldOp>(op))
+    else if (isa<attn::PackOp>(op))
+      ++packs;
+    else if (auto rotary = dyn_cast<attn::RotaryOp>(op)) {
+      // In front of the products, or transposed behind the sums.
+      Operation *source = rotary.getX().getDefiningOp();
+      rotariesFit &= rotary.getTranspose() ? isa_and_nonnull<attn::CombineOp, attn::CombineQueriesOp>(source) : !source;
+    } else if (!isa<attn::PatternOp, attn::MapPairsOp, attn::YieldOp>(op))
       ++others;
   }
   bool expected = dots == 2 && softmax == 1 && rowDots == 1 && gradients == 1 && combines == 1 && combineQueries == 2;
-  if (!expected || others)
+  if (!expected || others || packs > 1 || !rotariesFit)
     return llvm::createStringError("attn.spec @" + backward.getSymName().str() +
-                                   ": expected the gradient of softmax(c q.k) v alone, the one with a lowering");
+                                   ": expected the gradient of softmax(c q.k) v, behind rotary embeddings at most, the "
+                                   "one with a lowering");
   return llvm::Error::success();
 }

@@ -4,9 +4,20 @@
 #include "dialect/Attn/Attn.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 
 namespace fovea {
+
+/// A tensor behind a rotary embedding (attn.rotary).
+struct Rotation {
+  std::string table;             ///< rows of cols / 2 sines, then cols / 2 cosines
+  mlir::Type tableElement;       ///< bf16 or f32
+  int64_t cols = 0;              ///< the tensor's head dim
+  bool interleaved = true;       ///< pairs (2m, 2m + 1), else (m, m + cols / 2)
+  bool onLoad = false;           ///< the kernel turns the tensor; else the caller has
+  bool byPosition = false;       ///< a row of the table for each position in a sequence, else for each token
+};
 
 /// A block-diagonal self attention over jagged sequences: rows x heads x dim in memory.
 struct Problem {
@@ -20,6 +31,13 @@ struct Problem {
   double scale = 0;              ///< applied to q.k
   bool lse = false;              ///< natural-log row statistic is an output
   bool backward = false;         ///< dq, dk and dv are wanted, from q, k, v and dout
+  std::string packed;            ///< name of the one tensor [rows, dq | dk | dv] of the gradients; empty: three tensors
+  std::optional<Rotation> rotaryQ, rotaryK, rotaryV;
+
+  bool rotatesOnLoad() const {
+    auto loads = [](const std::optional<Rotation> &r) { return r && r->onLoad; };
+    return loads(rotaryQ) || loads(rotaryK) || loads(rotaryV);
+  }
 };
 
 /// The problem of a spec; an error that says what was expected when it has no lowering.

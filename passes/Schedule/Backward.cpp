@@ -2,6 +2,7 @@
 #include "dialect/Layout/SmemTile.h"
 #include "dialect/Layout/TmemLayout.h"
 #include "passes/Lower/Networks.h"
+#include "passes/Lower/Rotary.h"
 #include "passes/Schedule/Choose.h"
 
 using namespace fovea;
@@ -21,9 +22,11 @@ static Candidate fusedBackward(const Problem &p, const Target &target, const Sch
                {"load", "clear_qk", "qk", "clear_dp", "dp", "softmax",
                 "product_dv", "epilogue_dv", "store_dv", "product_dq", "epilogue_dq", "store_dq",
                 "product_dk", "epilogue_dk", "store_dk"}}};
+  if (p.rotatesOnLoad())
+    s.groups[0].roles.insert(s.groups[0].roles.begin() + 1, "rotate");
   s.aliases = {{"OutDV", "DO"}, {"OutDQ", "K"}, {"OutDK", "Q"}};
   int64_t pair = tileBytes(rows, target.tcgen05 ? rows : p.block), v = tileBytes(rows, p.valueDim);
-  int64_t smem = 2 * (tileBytes(rows, p.headDim) + v) + 256;
+  int64_t smem = 2 * (tileBytes(rows, p.headDim) + v) + backwardRotary(p).bytes(rows) + 256;
   for (const char *channel : {"P", "DS"})
     if (v >= pair)
       s.aliases[channel] = "V", v -= pair;

@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Lower/Networks.h"
+#include "passes/Lower/Rotary.h"
 #include "passes/Tile/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -101,7 +102,22 @@ private:
   int64_t tileBytes(int64_t rows, int64_t cols) const {
     return layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).slotBytes();
   }
-  int64_t loadBytes(int64_t rows) const { return 2 * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim); }
+  int64_t loadBytes(int64_t rows) const {
+    return 2 * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim) + forwardRotary(p).bytes(rows);
+  }
+  // Behind the load, if inputs are turned on it.
+  std::vector<std::string> withRotate(std::vector<std::string> roles, size_t at) const {
+    if (p.rotatesOnLoad())
+      roles.insert(roles.begin() + at, "rotate");
+    return roles;
+  }
+  // The channels that TMA fills: as deep as there are stages.
+  std::vector<std::string> loadedChannels() const {
+    std::vector<std::string> channels = {"Q", "K", "V"};
+    for (const RotaryTable &t : forwardRotary(p).tables)
+      channels.push_back(t.channel);
+    return channels;
+  }
 
   // One warp group does everything for one item; several CTAs per SM hide latency for each other.
   Candidate fused(int64_t rows, bool tmem) {
@@ -109,7 +125,7 @@ private:
     Schedule &s = c.schedule;
     s.tileRows = rows, s.block = p.block, s.persistent = false, s.pInTmem = tmem;
     int64_t warps = target.tcgen05 ? 4 : rows / 16;
-    s.groups = {{"all", 0, warps, 0, {"load", "qk", "softmax", "pv", "epilogue", "store"}}};
+    s.groups = {{"all", 0, warps, 0, withRotate({"load", "qk", "softmax", "pv", "epilogue", "store"}, 1)}};
     s.aliases["Out"] = "V"; // the product that reads V is done before O is read
     if (tmem)
       s.aliases["P"] = "S"; // a warp writes P over the lanes of S that it alone has read
@@ -138,7 +154,7 @@ private:
     Schedule &s = c.schedule;
     s.tileRows = rows, s.block = p.block, s.persistent = true, s.pInTmem = tmem, s.ctasPerSm = 1;
     c.name = "split, " + std::to_string(rows) + " rows" + pName(tmem) + ", " + std::to_string(stages) + " stages";
-    for (const char *channel : {"Q", "K", "V"})
+    for (const std::string &channel : loadedChannels())
       s.depths[channel] = stages;
     int64_t smem = stages * loadBytes(rows) + tileBytes(rows, p.valueDim) + 1024;
     if (target.tcgen05) {
@@ -149,6 +165,16 @@ private:
                   {"qk", 9, 1, 80, {"qk"}},
                   {"pv", 10, 1, 80, {"pv"}},
                   {"spare", 11, 1, 80, {}}};
+      if (p.rotatesOnLoad() && p.block <= 64) // a fourth warpgroup turns the inputs of the next item meanwhile
+        s.groups = {{"softmax", 0, 4, 208, {"softmax"}},
+                    {"epilogue", 4, 4, 120, {"epilogue", "store"}},
+                    {"rotate", 8, 4, 96, {"rotate"}},
+                    {"load", 12, 1, 80, {"load"}},
+                    {"qk", 13, 1, 80, {"qk"}},
+                    {"pv", 14, 1, 80, {"pv"}},
+                    {"spare", 15, 1, 80, {}}};
+      else if (p.rotatesOnLoad()) // a row of 128 scores does not fit the 128 registers of 512 threads (ptxas)
+        s.groups.back() = {"rotate", 11, 1, 80, {"rotate"}};
       int64_t pColumns = tmem ? p.block / 2 : 0, columns = 0;
       for (auto [sDepth, oDepth] : {std::pair<int64_t, int64_t>{2, 2}, {2, 1}, {1, 1}}) {
         columns = sDepth * (p.block + pColumns) + oDepth * p.valueDim;
@@ -162,7 +188,7 @@ private:
     } else {
       // Accumulators in registers: everything after the load shares the consumers' warps.
       int64_t warps = rows / 16;
-      s.groups = {{"consumer", 0, warps, warps == 4 ? 240 : 232, {"qk", "softmax", "pv", "epilogue", "store"}},
+      s.groups = {{"consumer", 0, warps, warps == 4 ? 240 : 232, withRotate({"qk", "softmax", "pv", "epilogue", "store"}, 0)},
                   {"load", warps, 4, 40, {"load"}}};
     }
     c.needs(smem, target.smemPerCta, "bytes of shared memory");

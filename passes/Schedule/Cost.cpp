@@ -134,6 +134,17 @@ private:
     return clocks;
   }
 
+  // Items of the heads of one tile follow one another, so that one of them brings a table's rows and the others find
+  // them in L2.
+  double sharers(LoadOp load) {
+    if (!kernel.lookupSymbol<TensorOp>(load.getTensor()).isShared())
+      return 1;
+    for (TensorOp tensor : kernel.getBody().getOps<TensorOp>())
+      if (tensor.getRole() == "input")
+        return std::max<double>(1, double(tensor.getHeads()));
+    return 1;
+  }
+
   double threadsBetween(Operation *from, Operation *to, GroupOp group) {
     double clocks = 0;
     for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
@@ -156,12 +167,17 @@ private:
     };
     auto slotBytes = [](Value slot) { return double(cast<SlotType>(slot.getType()).getBytes()); };
     auto sharedTraffic = [&](double bytes) { c.threads += bytes / rates.sharedBytes; };
+    // A pair takes two products, two fused ones and the conversion of sine and cosine.
+    auto turn = [&](Value tile, Value table) {
+      compute(3 * slotElements(tile));
+      sharedTraffic(slotBytes(table));
+    };
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](LoadOp load) {
-          c.bytes = slotBytes(load.getSlot());
+          c.bytes = slotBytes(load.getSlot()) / sharers(load);
           // Boxes of 16 rows and 128 bytes.
-          c.threads = c.bytes / 2048 * rates.tmaIssue;
-          c.asynchronous = rates.loadLatency + c.bytes / (4 * bytesPerClock);
+          c.threads = slotBytes(load.getSlot()) / 2048 * rates.tmaIssue;
+          c.asynchronous = rates.loadLatency + slotBytes(load.getSlot()) / (4 * bytesPerClock);
         })
         .Case([&](StoreOp store) {
           c.bytes = slotBytes(store.getSlot());
@@ -199,6 +215,14 @@ private:
           compute(1.5 * slotElements(copy.getTo()));
           sharedTraffic(slotBytes(copy.getTo()));
           c.threads += 3 * rates.dependent;
+          if (copy.getTable())
+            turn(copy.getTo(), copy.getTable());
+        })
+        .Case([&](RotateOp rotate) {
+          compute(2 * slotElements(rotate.getSlot())); // conversions and addresses
+          sharedTraffic(2 * slotBytes(rotate.getSlot()));
+          turn(rotate.getSlot(), rotate.getTable());
+          c.threads += 2 * rates.dependent;
         })
         .Case<ClearTailOp, MaskTailOp, MaskKeysOp>([&](auto) { c.threads = rates.dependent / 2; }) // full tiles skip the work
         .Case([&](RowReduceOp reduce) {

@@ -21,6 +21,9 @@ KernelReport fovea::report(KernelOp kernel, StringRef operation, const std::vect
   };
   r.smemBytes = integer("smem_bytes");
   r.tmemColumns = integer("tmem_columns");
+  if (auto notes = kernel->getAttrOfType<ArrayAttr>("notes"))
+    for (Attribute note : notes)
+      r.notes.push_back(cast<StringAttr>(note).str());
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
     ChannelReport c;
     SlotType type = channel.getSlotType();

@@ -28,6 +28,7 @@ struct KernelReport {
   std::string operation;         ///< "forward"
   std::string entry, target;
   tile::Schedule schedule;
+  std::vector<std::string> notes; ///< what the network decides and its channels do not show
   std::vector<ChannelReport> channels;
   std::vector<BarrierReport> barriers;
   int64_t smemBytes = 0, tmemColumns = 0;

@@ -10,6 +10,7 @@
 //   threads  tensor    tmem       wait::st, fence::before, arrive (same: sync); fence::after
 //   threads  tensor    smem       fence.proxy.async, arrive (same: sync); wait             proxies
 //   threads  tma       smem       fence.proxy.async, sync (a store shares its writers' group)
+//   threads  threads   smem       fence.proxy.async behind a write, arrive (same: sync; nothing when both only read); wait
 //   empty hops:
 //   tensor   any       smem       tcgen05: commit; wait · wgmma: arrive behind the product's wait
 //   tensor   threads   tmem       commit; wait; fence::after (P read by the tensor core, rewritten by threads)
@@ -60,13 +61,14 @@ FailureOr<HopRule> fovea::tile::hopRule(Station &from, Station &to, Space space,
       r.before.push_back(wrap ? FenceKind::TmemLoads : FenceKind::TmemStores);
       r.before.push_back(FenceKind::TensorBefore);
       r.after.push_back(FenceKind::TensorAfter);
-    } else if (!wrap && consumer != Unit::Threads) {
+    } else if (!wrap && (consumer != Unit::Threads || !(same || from.reads))) {
+      // Also to threads of another group: whoever comes behind them, what was written here is fenced by its writer.
       r.before.push_back(FenceKind::AsyncProxy);
     }
-    if (same)
-      r.sync = true;
-    else
+    if (!same)
       r.barrier = true;
+    else if (space != Space::Smem || wrap || consumer != Unit::Threads || !from.reads || !to.reads)
+      r.sync = true;
     return r;
   }
   return failure();

@@ -13,6 +13,7 @@ struct Station {
   PassOp pass;
   GroupOp group;
   bool stores = false; ///< a TMA store reads the slot here
+  bool reads = false;  ///< threads read the slot here and do not write it
   Unit unit() { return take.getUnit(); }
 };
 

@@ -49,6 +49,13 @@ private:
             s.pass = pass;
           else if (isa<StoreOp>(user))
             s.stores = true;
+        s.reads = take.getUnit() == Unit::Threads && llvm::all_of(take.getSlot().getUsers(), [&](Operation *user) {
+                    if (auto rotate = dyn_cast<RotateOp>(user))
+                      return rotate.getSlot() != take.getSlot();
+                    if (auto copy = dyn_cast<CopyOp>(user))
+                      return copy.getTo() != take.getSlot();
+                    return isa<PassOp, ReadOp>(user);
+                  });
       });
     for (auto [i, s] : llvm::enumerate(stations))
       if (!s.take)

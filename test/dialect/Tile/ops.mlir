@@ -12,12 +12,17 @@ tile.kernel @roles target("sm_100a") schedule #fused {
   // CHECK: tile.table @slope dims 1 : f32
   tile.table @slope dims 1 : f32
   tile.table @rel dims 2 : i32
+  // CHECK: tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256
+  tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256
+  // CHECK: tile.tensor @rotary "shared" heads 1 cols 64 : f32 of "angles" column 0
+  tile.tensor @rotary "shared" heads 1 cols 64 : f32 of "angles" column 0
   // CHECK: tile.channel @K depth(2) stations ["load", "use"] : !tile.slot<64x64xbf16, smem>
   tile.channel @K depth(2) stations ["load", "use"] : !tile.slot<64x64xbf16, smem>
   // CHECK: tile.channel @S depth(1) stations ["use", "use"] : !tile.slot<64x16xf32, tmem>
   tile.channel @S depth(1) stations ["use", "use"] : !tile.slot<64x16xf32, tmem>
   // CHECK: tile.channel @Out depth(2) stations ["use", "use"] alias(@K) : !tile.slot<64x16xbf16, smem> {offset = 1024 : i64, slot_size = 8192 : i64}
   tile.channel @Out depth(2) stations ["use", "use"] alias(@K) : !tile.slot<64x16xbf16, smem> {offset = 1024 : i64, slot_size = 8192 : i64}
+  tile.channel @Rotary depth(2) stations ["load", "use"] : !tile.slot<64x64xf32, smem>
   // CHECK: tile.role @load {
   tile.role @load {
   ^bb0(%row: i32, %rows: i32, %head: i32):
@@ -27,10 +32,22 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     tile.load @k[%row, %rows, %head] into %k : <64x64xbf16, smem>
     // CHECK: tile.pass %[[K]] : <64x64xbf16, smem>
     tile.pass %k : <64x64xbf16, smem>
+    // CHECK: %[[P:.*]] = tile.position
+    %position = tile.position
+    %a = tile.take @Rotary[0] for tma : <64x64xf32, smem>
+    // CHECK: tile.load @rotary[%[[P]], %{{.*}}, %{{.*}}] into
+    tile.load @rotary[%position, %rows, %head] into %a : <64x64xf32, smem>
+    tile.pass %a : <64x64xf32, smem>
   }
   tile.role @use {
   ^bb0(%row: i32, %rows: i32, %head: i32):
     %k = tile.take @K[1] for threads : <64x64xbf16, smem>
+    // CHECK: tile.rotate %{{.*}} by %{{.*}} interleaved, %{{.*}} : <64x64xbf16, smem>, <64x64xf32, smem>
+    %a = tile.take @Rotary[1] for threads : <64x64xf32, smem>
+    tile.rotate %k by %a interleaved, %rows : <64x64xbf16, smem>, <64x64xf32, smem>
+    // CHECK: tile.copy %{{.*}} into %{{.*}} unrotated by %{{.*}} halves : <64x64xbf16, smem>, <64x64xbf16, smem>, !tile.slot<64x64xf32, smem>
+    tile.copy %k into %k unrotated by %a halves : <64x64xbf16, smem>, <64x64xbf16, smem>, !tile.slot<64x64xf32, smem>
+    tile.pass %a : <64x64xf32, smem>
     // CHECK: tile.clear_tail %{{.*}}, %{{.*}} : <64x64xbf16, smem>
     tile.clear_tail %k, %rows : <64x64xbf16, smem>
     %s = tile.take @S[0] for tensor : <64x16xf32, tmem>

@@ -107,3 +107,21 @@ TEST_F(SharedAccessTest, TileOffsetsAgreeWithTheTile) {
                   tile.offset(row, col));
   }
 }
+
+// A fragment's quad reads neighbouring elements of a table row: lane part and constants, against SmemTile::offset.
+TEST_F(SharedAccessTest, TileAddressesAgreeWithTheTile) {
+  begin({}, {32});
+  for (uint32_t bytes : {2u, 4u})
+    for (uint32_t cols : {32u, 64u, 96u, 128u})
+      for (uint32_t step : {4u, 8u}) { // interleaved: a quad of 4; halves: a quad of 4 pairs
+        layout::SmemTile tile(64, cols, bytes);
+        for (uint32_t row : {0u, 3u, 7u, 17u, 31u})
+          for (uint32_t col = 0; col < step; ++col)
+            for (uint32_t col0 = 0; col0 < cols; col0 += step) {
+              Value laneOffset = tileOffset(b, loc, tile, constI32(b, loc, row), constI32(b, loc, col));
+              Value address = tileAddress(b, loc, tile, constI32(b, loc, 8192), laneOffset, 8, col0);
+              ASSERT_EQ(evaluate(address), 8192 + tile.offset(row + 8, col + col0))
+                  << cols << " columns of " << bytes << " bytes, row " << row << ", column " << col << " + " << col0;
+            }
+      }
+}

@@ -39,6 +39,24 @@ TEST(Explain, MapsOfMemoryOfSplitRoles) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
+TEST(Explain, SaysWhereTheRowTermAndTheRotationAre) {
+  Kernels kernels;
+  Variant v;
+  v.backward = v.rotary = true;
+  for (const char *target : {"sm_90a", "sm_100a"}) {
+    CompileOptions options;
+    options.target = target, options.until = Phase::Sync;
+    auto compiled = compileProblem(kernels.context, kernels.problem(v), {}, options);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    std::string text = explain(*compiled, false);
+    for (const char *line : {"D_i: the row sum of P o dP, in registers, since a tile sees whole rows; O is not read",
+                             "packed gradients: dq, dk and dv are columns of 'dz'", "rotary table 'angles', a row per token",
+                             "rotary on load: K is turned by 'angles' (interleaved) in shared memory",
+                             "rotary epilogue: dq leaves un-rotated by 'angles' (interleaved)", "load -> rotate -> epilogue_dv"})
+      EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
 TEST(Explain, JsonHoldsTheSame) {
   Kernels kernels;
   CompiledSpec compiled = compileFor(kernels, "sm_100a", "");

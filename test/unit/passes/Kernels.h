@@ -17,11 +17,24 @@ struct Variant {
   std::string target = "sm_100a", roles = "fused", p;
   int64_t block = 64, dim = 64, tileRows = 64;
   bool backward = false; ///< the backward kernel instead of the forward one
+  bool rotary = false;   ///< q, k and v are turned on load by one table, gradients leave packed
   std::string name() const {
     return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
-           std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "");
+           std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "") + (rotary ? "_rotary" : "");
   }
 };
+
+/// Variants with a rotary embedding, whose tables and turned inputs make hops of their own.
+inline std::vector<Variant> rotaryVariants() {
+  std::vector<Variant> all;
+  for (const char *target : {"sm_100a", "sm_90a"})
+    for (int64_t block : {16, 64}) {
+      all.push_back({target, "fused", "", block, 64, 64, false, true});
+      all.push_back({target, "fused", "", block, 64, 64, true, true});
+      all.push_back({target, "split", "", block, 64, 64, false, true});
+    }
+  return all;
+}
 
 /// Every variant that both ends of the schedule space offer, D 64/128/256 and N 16/64/128, and the backward kernels.
 inline std::vector<Variant> allVariants() {
@@ -59,6 +72,12 @@ public:
     p.element = mlir::BFloat16Type::get(&context);
     p.heads = 4, p.headDim = p.valueDim = v.dim, p.block = v.block, p.scale = 0.125, p.lse = true;
     p.backward = v.backward;
+    if (v.rotary) {
+      Rotation rotation;
+      rotation.table = "angles", rotation.tableElement = p.element, rotation.cols = v.dim, rotation.onLoad = true;
+      p.rotaryQ = p.rotaryK = p.rotaryV = rotation;
+      p.packed = "dz";
+    }
     return p;
   }
 
