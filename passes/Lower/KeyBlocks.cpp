@@ -115,7 +115,8 @@ Value fovea::emitBlockOfStep(OpBuilder &b, Location loc, const KeyBlockRange &bl
   return b.createOrFold<arith::SelectOp>(loc, above, block, beyond);
 }
 
-Value fovea::emitIsPartial(OpBuilder &b, Location loc, const KeyRange &range, const KeyBlockRange &blocks, Value block) {
+Value fovea::emitIsPartial(OpBuilder &b, Location loc, const KeyRange &range, const KeyBlockRange &blocks,
+                           Value block) {
   if (!range.residual.empty())
     return arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
   Value after = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, block, blocks.endWhole);

@@ -231,7 +231,8 @@ static std::string limitText(const std::string &limit, const Clauses &clauses, b
 }
 
 std::string fovea::describe(const KeyRange &range) {
-  std::string text = "keys [" + limitText("0", range.lower, false) + ", " + limitText("n_keys", range.upper, true) + ")";
+  std::string text = "keys [" + limitText("0", range.lower, false) + ", ";
+  text += limitText("n_keys", range.upper, true) + ")";
   if (range.gap)
     text += " without [" + limitText("", range.gap->lower, false) + ", " + limitText("", range.gap->upper, true) + ")";
   if (range.blocks) {

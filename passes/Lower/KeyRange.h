@@ -96,7 +96,7 @@ KeyRange intersection(const KeyRange &a, const KeyRange &b);
 KeyRange hull(const KeyRange &a, const KeyRange &b);
 /// The union of two intervals when it is provably one; nullopt otherwise.
 std::optional<KeyRange> provableUnion(const KeyRange &a, const KeyRange &b);
-/// What no pair of two intervals lies in, between them; nullopt when one of them may be empty or none is below the other.
+/// The keys between two intervals; nullopt when one of them may be empty, or no two ends can leave a gap.
 std::optional<KeyRange::Gap> gapBetween(const KeyRange &a, const KeyRange &b);
 /// The complement of an interval that has one end at most; nullopt for others.
 std::optional<KeyRange> provableComplement(const KeyRange &a);

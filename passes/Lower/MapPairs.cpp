@@ -92,8 +92,8 @@ private:
     if (!isa<arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::CmpFOp, arith::CmpIOp,
              arith::SelectOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::UIToFPOp, math::ExpOp, math::Exp2Op,
-             math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::SqrtOp, math::RsqrtOp, math::SinOp, math::CosOp, math::FmaOp,
-             math::AbsFOp, math::FloorOp, math::CeilOp>(op))
+             math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::SqrtOp, math::RsqrtOp, math::SinOp, math::CosOp,
+             math::FmaOp, math::AbsFOp, math::FloorOp, math::CeilOp>(op))
       return refuse(op, "expected an operation that kernels compute per element, found one without a lowering");
     IRMapping map;
     for (auto [operand, scalar] : llvm::zip(op->getOperands(), x))
