@@ -27,6 +27,8 @@ Step matrixMove(Warp &w, const Inst &i) {
     if (s >> 24 != w.cta->rank)
       faultAt(w, int(l), "out of bounds: ldmatrix and stmatrix reach the block's own shared memory only");
     address[l] = s & 0xffffff;
+    if (address[l] < kSharedReserved)
+      faultAt(w, int(l), "out of bounds: ldmatrix and stmatrix of shared address " + std::to_string(address[l]) + "; a block's memory begins at " + std::to_string(kSharedReserved));
   }
   WarpRegister regs[4];
   for (unsigned k = 0; k < f.count; ++k)

@@ -1,6 +1,7 @@
 // runtime/emulator/machine/Program.cpp - a loaded PTX module.
 #include "runtime/emulator/machine/Program.h"
 #include "runtime/emulator/machine/Decoder.h"
+#include <cstring>
 
 namespace fovea::emulator {
 
@@ -31,25 +32,34 @@ static bool targetRuns(const std::string &target, const Chip &chip) {
   return suffix.empty() && number <= own;
 }
 
+static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 30, kMaxLocalBytes = uint64_t(256) << 20;
+
 Program::Program(std::string text, const Chip &chip, AddressSpace &memory) : target(chip), memory(memory) {
   module = ptx::parse(std::move(text));
   if (!targetRuns(module->target, chip))
     throw ptx::LoadError(1, ".target " + module->target + " does not run on " + chip.name, "");
   addresses.assign(module->variables.size(), 0);
+  uint64_t total = 0;
   for (size_t k = 0; k < module->variables.size(); ++k) {
     ptx::Variable &v = module->variables[k];
     if (v.space != ptx::Space::Global && v.space != ptx::Space::Const)
       continue;
     if (v.external && v.init.empty() && !v.bytes)
       continue;
-    if (v.bytes > (uint64_t(8) << 30))
-      throw ptx::LoadError(v.line, "variable '" + v.name + "' is larger than the device's memory", module->lineText(v.line));
+    // A chip has room for more, but the host's memory is what is at stake here.
+    if (v.bytes > kMaxVariableBytes - total)
+      throw ptx::LoadError(v.line, "variable '" + v.name + "' takes the module's variables beyond " + std::to_string(kMaxVariableBytes) + " bytes", module->lineText(v.line));
+    if (v.init.size() > v.bytes)
+      throw ptx::LoadError(v.line, "variable '" + v.name + "' has " + std::to_string(v.bytes) + " bytes, its initialiser " + std::to_string(v.init.size()), module->lineText(v.line));
+    if (v.align > (1u << 20))
+      throw ptx::LoadError(v.line, "variable '" + v.name + "' asks for an alignment of more than 1 MiB", module->lineText(v.line));
+    total += v.bytes;
     addresses[k] = memory.allocate(std::max<uint64_t>(v.bytes, 1), v.name, v.align);
     // Variables without an initialiser are zero.
-    std::vector<uint8_t> zero(size_t(v.bytes), 0);
-    std::copy(v.init.begin(), v.init.begin() + long(std::min<uint64_t>(v.init.size(), v.bytes)), zero.begin());
-    if (!zero.empty())
-      memory.write(addresses[k], zero.data(), zero.size());
+    if (v.bytes)
+      std::memset(memory.at(addresses[k], v.bytes, "write"), 0, v.bytes);
+    if (!v.init.empty())
+      memory.write(addresses[k], v.init.data(), size_t(std::min<uint64_t>(v.init.size(), v.bytes)));
   }
   for (size_t k = 0; k < module->variables.size(); ++k)
     for (const ptx::Variable::Fixup &f : module->variables[k].fixups) {
@@ -125,6 +135,9 @@ std::string Program::checkLaunch(const Code &code, const LaunchConfig &c) const 
   if (uint64_t(code.staticShared) + c.dynamicShared > target.sharedPerBlock)
     return "shared memory: " + std::to_string(code.staticShared) + " static and " + std::to_string(c.dynamicShared) +
            " dynamic bytes exceed the " + std::to_string(target.sharedPerBlock) + " that a block may have";
+  if (uint64_t(code.localBytes) * threads > kMaxLocalBytes)
+    return "local memory: " + std::to_string(code.localBytes) + " bytes of each of " + std::to_string(threads) + " threads exceed the " +
+           std::to_string(kMaxLocalBytes) + " that a block may have here";
   if (c.params.size() != code.paramBytes)
     return "the kernel takes " + std::to_string(code.paramBytes) + " bytes of parameters, the launch has " + std::to_string(c.params.size());
   return "";

@@ -40,8 +40,12 @@ bool Lexer::skipSpace() {
       ++at;
     } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v' || c == '\0') {
       // A trailing NUL is common: hosts hand over C strings with their terminator.
-      if (c == '\0' && text.find_first_not_of('\0', at) != std::string_view::npos)
-        throw LoadError(line, "a NUL byte inside the text: this is not PTX source", "");
+      if (c == '\0') {
+        if (text.find_first_not_of('\0', at) != std::string_view::npos)
+          throw LoadError(line, "a NUL byte inside the text: this is not PTX source", "");
+        at = text.size();
+        break;
+      }
       ++at;
     } else if ((c == '/' || c == '@') && at + 1 < text.size() && text[at + 1] == c) {
       // `@@` opens very old debug markers: a comment to everybody today.

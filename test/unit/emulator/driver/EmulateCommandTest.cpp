@@ -120,6 +120,20 @@ TEST_F(EmulateCommand, TraceIsWrittenOfAKernelThatFailed) {
   EXPECT_GT(Json::parse(read("trace.json"))["traceEvents"].size(), 2u);
 }
 
+TEST_F(EmulateCommand, LimitEndsAnEndlessLoop) {
+  write("endless.ptx", ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out) {\nL: bra L;\n}\n");
+  std::string err;
+  EXPECT_EQ(run({path("endless.ptx"), "--launch", path("launch.json"), "--limit", "5000"}, nullptr, &err), 1);
+  EXPECT_NE(err.find("limit: the kernel executed more than 5000 warp instructions (FOVEA_EMULATE_LIMIT)"), std::string::npos) << err;
+  setenv("FOVEA_EMULATE_LIMIT", "6000", 1);
+  EXPECT_EQ(run({path("endless.ptx"), "--launch", path("launch.json")}, nullptr, &err), 1);
+  EXPECT_NE(err.find("more than 6000 warp instructions"), std::string::npos) << err;
+  setenv("FOVEA_EMULATE_LIMIT", "soon", 1);
+  EXPECT_EQ(run({path("endless.ptx"), "--launch", path("launch.json")}, nullptr, &err), 2);
+  EXPECT_NE(err.find("FOVEA_EMULATE_LIMIT=soon: expected a number"), std::string::npos) << err;
+  unsetenv("FOVEA_EMULATE_LIMIT");
+}
+
 TEST_F(EmulateCommand, RefusesAWrongCommandLine) {
   std::string err;
   auto says = [&](std::vector<std::string> arguments, const std::string &message) {
