@@ -110,3 +110,51 @@ def flash_forward(k):
     args = dict({x: given(data[x], "bf16") for x in "qkv"}, o=out(want, "bf16", atol), lse=out(lse, "fp32", 2e-5),
                 counter=out(np.array([0]), "u32", init=np.array([0], np.uint32)), work=given(np.array(work + [[0, 0, 0, 0]], np.int32), "i32"))
     return Case((min(132, len(work)),), args, params)
+
+
+def fragments(values):
+    """[rows, 128] as the backward adds up dQ in global memory: blocks of 64 rows; half of the columns, 16 rows, and the registers of an
+    m64n64 accumulator, four at a time, of each lane."""
+    out = np.empty((len(values) // 64, 2, 4, 8, 32, 4))
+    for group, lane, reg in np.ndindex(8, 32, 4):
+        row, column = lane // 4 + 8 * (reg // 2), 8 * group + 2 * (lane % 4) + reg % 2
+        out[:, :, :, group, lane, reg] = values.reshape(-1, 4, 16, 2, 64)[:, :, row, :, column].transpose(0, 2, 1)
+    return out.reshape(-1)
+
+
+def paired(rows):
+    """-lse and -delta as the backward reads them: of 16 rows, the four whose columns of an accumulator a thread holds, together."""
+    place = np.arange(rows.shape[-1])
+    thread, which = place % 16 // 4, place % 4
+    return np.ascontiguousarray(rows[..., place // 16 * 16 + 2 * thread + np.where(which < 2, which, which + 6)])
+
+
+@case("flash_backward")
+def flash_backward(k):
+    """dK, dV of three of 16 heads, and dQ / scale as f32 sums in fragment order (its preprocess and its last step are other kernels)."""
+    rng, heads, s, chosen, scale, slack = generator(k), 16, 256, (0, 5, 15), D**-0.5, 2.0**-7
+    data = {x: encode(rng.standard_normal((1, s, heads, D)), "bf16") for x in ("q", "k", "v", "do")}
+    want, atol = ({x: np.zeros((1, s, heads, D)) for x in ("dk", "dv")} for _ in range(2))
+    dq, dq_atol, nlse, ndelta = (np.zeros((1, heads, n)) for n in (s * D, s * D, s, s))
+    for h in chosen:
+        q, key, v, do = (decode(data[x][0, :, h], "bf16") for x in ("q", "k", "v", "do"))
+        p, total, top = weights(q, key, scale, mask_of(s, s, False))
+        p, dp = p / total, do @ v.T
+        delta = (p * dp).sum(1, keepdims=True)
+        ds, big = p * (dp - delta), p * (np.abs(dp) + np.abs(delta))
+        nlse[0, h], ndelta[0, h] = -(top + np.log(total))[:, 0] * np.log2(np.e), -delta[:, 0]
+        want["dk"][0, :, h], want["dv"][0, :, h] = ds.T @ q * scale, p.T @ do
+        atol["dk"][0, :, h], atol["dv"][0, :, h] = slack * scale * (big.T @ np.abs(q)), slack * (p.T @ np.abs(do))
+        dq[0, h], dq_atol[0, h] = fragments(ds @ key), fragments(slack * (big @ np.abs(key)))
+    work = [[s // 64, row, h, 0] for h in chosen for row in range(0, s, 128)] + [[0, 0, 0, 0]]
+
+    def tensor(name, rows):
+        return {"tensor_map": dict(buffer=name, dtype="bf16", dims=[64, s, 2, heads, 1], strides=[2 * heads * D, 128, 2 * D, 2 * s * heads * D],
+                                   box=[64, rows, 2, 1, 1], swizzle="128B", l2_promotion="128B", oob_fill="zero")}
+    params = [tensor("q", 64), tensor("k", 128), tensor("v", 128), tensor("do", 64), tensor("dk", 16), tensor("dv", 16), {"buffer": "nlse"}, {"buffer": "ndelta"},
+              {"buffer": "dq"}, {"buffer": "counter"}, {"f32": float(np.log2(np.e) * scale)}, {"f32": float(scale)}, {"i32": s}, {"i32": len(work) - 1}, {"buffer": "work"}]
+    zero = np.zeros((1, s, heads, D), np.uint16)
+    args = dict({x: given(data[x], "bf16") for x in data}, **{x: out(want[x], "bf16", atol[x], init=zero) for x in want},
+                dq=out(dq, "fp32", dq_atol, init=np.zeros(dq.shape, np.float32)), nlse=given(paired(nlse).astype(np.float32), "fp32"),
+                ndelta=given(paired(ndelta).astype(np.float32), "fp32"), work=given(np.array(work, np.int32), "i32"), counter=out(np.array([0]), "u32", init=np.array([0], np.uint32)))
+    return Case((len(work) - 1,), args, params)
