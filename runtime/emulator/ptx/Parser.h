@@ -46,7 +46,7 @@ private:
   // ParserData.cpp
   void variable(Space space, const std::string &linkage);
   void registers();
-  void initialiser(Variable &v, uint64_t elements);
+  void initialiser(Variable &v, const std::vector<uint64_t> &dims);
   int64_t constant(int depth = 0);
   int64_t constantTerm(int depth);
   // ParserInstruction.cpp

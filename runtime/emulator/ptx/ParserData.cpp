@@ -135,7 +135,9 @@ void Parser::variable(Space space, const std::string &linkage) {
     if (accept('<')) {  // parameterised names: x<8> of .param/.local
       fail("parameterised variable names are not supported");
     }
+    std::vector<uint64_t> dims;  // 0: not said
     while (accept('[')) {
+      dims.push_back(0);
       if (tok.isPunct(']'))
         v.unsized = true;
       else {
@@ -143,12 +145,13 @@ void Parser::variable(Space space, const std::string &linkage) {
         if (n < 0 || (n && elements > (uint64_t(1) << 40) / uint64_t(n)))
           fail("variable '" + v.name + "' is too large");
         elements *= uint64_t(n);
+        dims.back() = uint64_t(n);
       }
       expect(']', "after the array size");
     }
     if (tok.isPunct('=')) {
       advance();
-      initialiser(v, elements);
+      initialiser(v, dims);
       if (v.unsized && !v.init.empty()) {
         elements = (v.init.size() + element - 1) / element;
         v.unsized = false;
@@ -175,8 +178,15 @@ void Parser::variable(Space space, const std::string &linkage) {
   expect(';', "after the variable");
 }
 
-void Parser::initialiser(Variable &v, uint64_t) {
+void Parser::initialiser(Variable &v, const std::vector<uint64_t> &dims) {
   size_t width = bytesOf(v.type);
+  // Bytes of what the d-th brace from outside encloses; a shorter list inside is filled up with zeros, as in C.
+  auto rowBytes = [&](int d) {
+    uint64_t bytes = width;
+    for (size_t k = size_t(d) - 1; k < dims.size(); ++k)
+      bytes = dims[k] && bytes <= (64u << 20) / dims[k] ? bytes * dims[k] : 0;
+    return bytes;
+  };
   int depth = 0;
   auto put = [&](uint64_t bits) {
     if (v.init.size() > (64u << 20))
@@ -246,6 +256,9 @@ void Parser::initialiser(Variable &v, uint64_t) {
     while (tok.isPunct('}')) {
       if (--depth < 0)
         fail("unexpected '}'");
+      uint64_t row = depth > 0 ? rowBytes(depth + 1) : 0;
+      if (row && v.init.size() % row)
+        v.init.resize(v.init.size() + row - v.init.size() % row);
       advance();
     }
     if (!depth)

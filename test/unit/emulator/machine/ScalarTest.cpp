@@ -83,6 +83,12 @@ TEST(Scalar, vectorsOfSpecialRegisters) {
   EXPECT_EQ(one("mov.u32 %r0, %pm3; mov.u32 %r2, %envreg5; mov.u64 %d1, %current_graph_exec; cvt.u32.u64 %r3, %d1; or.b32 %r0, %r0, %r2; or.b32 %r0, %r0, %r3;"), 0u);
 }
 
+TEST(Scalar, initialisersFillUpRows) {
+  const std::string head = ".global .u32 t[2][3] = {{1}, {4, 5}};\n.const .b8 s[3] = {7, 8};";
+  EXPECT_EQ(run("ld.global.u32 %r0, [t+12]; ld.global.u32 %r1, [t+4];", head), (std::vector<uint32_t>{4, 0}));
+  EXPECT_EQ(run("ld.global.u32 %r0, [t+20]; ld.const.u8 %r1, [s+1];", head), (std::vector<uint32_t>{0, 8}));
+}
+
 TEST(Scalar, memoryMappedAccesses) {
   const std::string at = "ld.param.u64 %d1, [p]; add.u64 %d1, %d1, 128; ";
   EXPECT_EQ(one(at + "ld.mmio.relaxed.sys.global.u32 %r0, [%d1];"), 0x04030201u);
