@@ -47,7 +47,8 @@ FOVEA_API int fovea_download(fovea_device *device, void *to, const void *from, s
 FOVEA_API int fovea_module_load(fovea_device *device, const char *manifest_path, fovea_module **module);
 FOVEA_API void fovea_module_free(fovea_module *module);
 
-/* operation: "forward", "backward". stream: a CUstream, or NULL for the default stream. Asynchronous. */
+/* operation: "forward", "backward". stream: a CUstream, or NULL for the default stream. Asynchronous, except that a table
+   with a row per position which is shorter than all rows together makes the check read the offsets back first (prepare). */
 FOVEA_API int fovea_launch(fovea_module *module, const char *operation, const fovea_tensor *tensors, int32_t count,
                            void *stream);
 

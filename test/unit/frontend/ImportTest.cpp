@@ -13,7 +13,7 @@ TEST(Import, EveryCombinationVerifies) {
   const char *heads[] = {"6 heads, 64", "heads, 64"};
   const char *types[] = {"bf16", "f16", "e4m3", "mxfp8"};
   const char *origins[] = {"", "= rotary(r, halves)", "= rotary(r, interleaved, on_load)",
-                           "= rotary(r, halves, on_load, by_position)"};
+                           "= rotary(r, halves, on_load, by_position)", "= rotary(r, halves, f32)"};
   const char *rest[] = {
       "",
       "pattern : blocks(64, 32, picks) & causal | x[i, h] == y[j]",
