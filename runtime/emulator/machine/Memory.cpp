@@ -325,7 +325,7 @@ void loadStore(Decoder &d) {
   if (param) {
     // The address is a constant of the kernel: offset of the parameter plus the displacement.
     offset += d.constantBits(a.base);
-    if (offset + f->align > d.output().paramBytes)
+    if (offset > d.output().paramBytes || f->align > d.output().paramBytes - offset)
       d.fail("the load reaches beyond the kernel's parameters");
   }
   Inst &i = d.emit(h);

@@ -198,7 +198,7 @@ TEST_F(Hostile, addressesOutOfThisWorld) {
   says("add.u64 %d1, %d0, 0x7fffffffffffff00; ld.global.u32 %r1, [%d1];", "out of bounds");
   says("ld.global.u32 %r1, [%d0+0x7fffffffffffffff];", "");
   says("ld.param.u64 %d1, [p+8];", "beyond the kernel's parameters");
-  says("ld.param.u64 %d1, [p+-8];", "");
+  says("ld.param.u64 %d1, [p+-8];", "beyond the kernel's parameters");
   says("wgmma.fence.sync.aligned;", "sm_90a only");
 }
 
