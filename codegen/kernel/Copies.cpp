@@ -26,20 +26,24 @@ void Emitter::emitTake(TakeOp op) {
 void Emitter::emitLoad(LoadOp op) {
   layout::SmemTile tile = smemTile(cast<SlotType>(op.getSlot().getType()));
   Value base = address(op.getSlot()), bar = barrierAddress(*op.getBarrier());
-  Value map = argument(params.map(op.getTensor()));
   Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
   // Other work items of the same rows follow soon (heads innermost), and neighbours share lines at tile edges.
   Value hint = l2Policy(b, loc, L2Policy::EvictLast);
   const bool isShared = kernel.lookupSymbol<TensorOp>(op.getTensor()).isShared();
-  forLoop(i32(0), rows, i32(16), [&](Value r) {
-    Value line = add(base, mul(r, i32(tile.rowBytes())));
-    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel) {
-      SmallVector<Value> at = {i32(panel * tile.panelCols()), add(row, r)};
-      if (!isShared)
-        at.push_back(head);
-      tmaLoad(b, loc, addI32(b, loc, line, panel * tile.panelBytes()), map, at, bar, hint);
-    }
-  });
+  auto boxes = [&](const ParamRef &map, Value from, Value to, int64_t boxRows) {
+    forLoop(from, to, i32(boxRows), [&](Value r) {
+      Value line = add(base, mul(r, i32(tile.rowBytes())));
+      for (uint32_t panel = 0; panel < tile.panelCount(); ++panel) {
+        SmallVector<Value> at = {i32(panel * tile.panelCols()), add(row, r)};
+        if (!isShared)
+          at.push_back(head);
+        tmaLoad(b, loc, addI32(b, loc, line, panel * tile.panelBytes()), argument(map), at, bar, hint);
+      }
+    });
+  };
+  Value whole = LLVM::AndOp::create(b, loc, rows, i32(-kBoxRows));
+  boxes(params.map(op.getTensor()), i32(0), whole, kBoxRows);
+  boxes(params.tailMap(op.getTensor()), whole, rows, kTailRows);
 }
 
 void Emitter::emitStore(StoreOp op) {
@@ -60,19 +64,38 @@ void Emitter::emitStore(StoreOp op) {
 
   // A short tile: rows beyond it belong to a neighbour, so threads store the valid ones, 16 bytes each.
   b.setInsertionPointToStart(&branch.getElseRegion().front());
+  // A row's chunks are shared by a power of two of threads, so that a thread keeps its column; a batch of rows is read
+  // before it is written, which hides the latency of shared memory.
   int64_t elementBytes = tile.elemBytes(), perChunk = 16 / elementBytes, chunks = type.getCols() / perChunk;
+  int64_t threadsPerRow = int64_t(llvm::PowerOf2Ceil(uint64_t(chunks))), pass = groupThreads() / threadsPerRow;
+  int64_t batch = std::clamp<int64_t>(type.getRows() / pass, 1, 4);
   Type i64 = b.getI64Type();
   auto wide = [&](Value v) -> Value { return LLVM::SExtOp::create(b, loc, i64, v); };
   Value pointer = argument(params.pointer(op.getTensor()));
   Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
-  Value headOffset = mul(wide(head), headStride);
-  Value vectorBytes = constI64(b, loc, uint64_t(elementBytes));
-  forLoop(group.thread, mul(rows, i32(chunks)), i32(groupThreads()), [&](Value i) {
-    Value r = LLVM::UDivOp::create(b, loc, i, i32(chunks));
-    Value col = mul(sub(i, mul(r, i32(chunks))), i32(perChunk));
-    Value data = loadShared(b, loc, VectorType::get({4}, b.getI32Type()), add(base, tileOffset(b, loc, tile, r, col)));
-    Value element = add(add(mul(wide(add(row, r)), rowStride), headOffset), wide(col));
-    storeGlobal(b, loc, data, globalByte(b, loc, pointer, mul(element, vectorBytes)));
+  Value firstRow = LLVM::LShrOp::create(b, loc, group.thread, i32(llvm::Log2_64(uint64_t(threadsPerRow))));
+  Value chunk = LLVM::AndOp::create(b, loc, group.thread, i32(threadsPerRow - 1));
+  Value limit = rows;
+  if (chunks < threadsPerRow)
+    limit = codegen::select(b, loc, cmp(ICmpPredicate::slt, chunk, i32(chunks)), rows, i32(0));
+  Value col = mul(chunk, i32(perChunk));
+  Value bytes = constI64(b, loc, uint64_t(elementBytes));
+  Value column = globalByte(b, loc, pointer, mul(add(mul(wide(head), headStride), wide(col)), bytes));
+  Value rowBytes = mul(rowStride, bytes);
+  forLoop(firstRow, limit, i32(pass * batch), [&](Value first) {
+    SmallVector<SmallVector<Value>> data;
+    for (int64_t i = 0; i < batch; ++i) {
+      Value r = addI32(b, loc, first, uint32_t(i * pass));
+      Value four = loadShared(b, loc, VectorType::get({4}, b.getI32Type()), add(base, tileOffset(b, loc, tile, r, col)));
+      data.emplace_back();
+      for (int64_t k = 0; k < 4; ++k)
+        data.back().push_back(LLVM::ExtractElementOp::create(b, loc, four, i32(k)));
+    }
+    for (int64_t i = 0; i < batch; ++i) {
+      Value r = addI32(b, loc, first, uint32_t(i * pass));
+      storeGlobal16If(b, loc, cmp(ICmpPredicate::slt, r, limit),
+                      globalByte(b, loc, column, mul(wide(add(row, r)), rowBytes)), data[i]);
+    }
   });
 }
 

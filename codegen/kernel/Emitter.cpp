@@ -100,11 +100,20 @@ LogicalResult Emitter::emit() {
 
 void Emitter::emitFrame() {
   int64_t columns = kernel->getAttrOfType<IntegerAttr>("tmem_columns").getInt();
-  Value tmemSlot = addI32(b, loc, smemBase, uint32_t(kernel->getAttrOfType<IntegerAttr>("tmem_slot").getInt()));
-  Value warp = warpId(b, loc);
   if (columns)
-    ifThen(cmp(ICmpPredicate::eq, warp, i32(0)),
-           [&] { lowering.allocateTensorMemory(*this, tmemSlot, columns); });
+    ifThen(cmp(ICmpPredicate::eq, warpId(b, loc), i32(0)),
+           [&] { lowering.allocateTensorMemory(*this, tensorMemorySlot(), columns); });
+  // A fused kernel of one item meets behind the loads that begin its program (emitProgram).
+  met = false;
+  if (schedule.persistent || schedule.groups.size() > 1)
+    (void)meet({});
+}
+
+// Thread 0 initialises the barriers and issues `loads`; then all threads see the barriers and the address of tensor
+// memory. What one thread has initialised and fenced it may hand to TMA at once: nobody else need know of it yet.
+LogicalResult Emitter::meet(ArrayRef<Operation *> loads) {
+  met = true;
+  LogicalResult result = success();
   ifThen(cmp(ICmpPredicate::eq, threadId(b, loc), i32(0)), [&] {
     for (BarrierOp barrier : kernel.getBody().getOps<BarrierOp>())
       for (int64_t i = 0; i < int64_t(barrier.getDepth()); ++i)
@@ -112,10 +121,18 @@ void Emitter::emitFrame() {
                      uint32_t(barrier.getCount()));
     mbarrierInitFence(b, loc);
     fenceProxyAsyncShared(b, loc);
+    for (Operation *load : loads)
+      if (failed(emitLeaderOp(*load)))
+        result = failure();
   });
   ctaSync(b, loc);
-  if (columns)
-    tmemBase = lowering.tensorMemoryBase(*this, tmemSlot);
+  if (kernel->getAttrOfType<IntegerAttr>("tmem_columns").getInt())
+    tmemBase = lowering.tensorMemoryBase(*this, tensorMemorySlot());
+  return result;
+}
+
+Value Emitter::tensorMemorySlot() {
+  return addI32(b, loc, smemBase, uint32_t(kernel->getAttrOfType<IntegerAttr>("tmem_slot").getInt()));
 }
 
 // A warpgroup hands registers over as one (setmaxnreg), so the dispatch is by warpgroup first, by group inside it.

@@ -86,6 +86,8 @@ private:
   std::tuple<Value, Value, Value> searchTile(Value tileIndex);
   // codegen/kernel/Emitter.cpp
   void emitFrame();
+  Value tensorMemorySlot();
+  mlir::LogicalResult meet(llvm::ArrayRef<mlir::Operation *> loads);
   mlir::LogicalResult emitGroups(const WorkItem &item);
   mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item);
   void handOverRegisters(tile::GroupOp op);
@@ -123,6 +125,7 @@ private:
   llvm::StringMap<SmallVector<Value>> channelRegisters;
   llvm::DenseMap<Value, SmallVector<Value>> tiles;
   llvm::DenseMap<Value, Value> scalars; ///< item arguments
+  bool met = false; ///< whether the barriers have been set up and all threads have seen it
 };
 
 /// What only a target knows. Implemented once in codegen/sm90a and once in codegen/sm100a.

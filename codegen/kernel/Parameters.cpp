@@ -6,9 +6,6 @@ using namespace fovea;
 using namespace fovea::codegen;
 using namespace fovea::tile;
 
-// TMA boxes of 16 rows: as many as a block has rows are moved, so short blocks cost what they hold.
-static constexpr int kBoxRows = 16;
-
 static bool isLoaded(KernelOp kernel, TensorOp tensor) {
   bool found = false;
   kernel.walk([&](LoadOp load) { found |= load.getTensor() == tensor.getSymName(); });
@@ -47,6 +44,10 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
       map.swizzle = layout::name(tile.swizzle());
       map.l2Promotion = "128B";
       add("map:" + name, map);
+      if (loaded) {
+        map.box[1] = kTailRows;
+        add("tail_map:" + name, map);
+      }
     }
     if (rows.empty() && tensor.getRole() == "input")
       rows = passed + ".shape.0", heads = passed + ".shape.1";

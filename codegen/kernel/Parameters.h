@@ -10,6 +10,10 @@
 
 namespace fovea::codegen {
 
+/// Rows of the TMA boxes that move a tile's rows: whole boxes, then as many small ones as the rows that are left take, so
+/// that a short tile costs about what it holds. (One box of 32 costs the issuing thread less than eight of 4.)
+inline constexpr int kBoxRows = 32, kTailRows = 4;
+
 /// One parameter: its place in the entry and what the launch passes.
 struct ParamRef {
   unsigned index = 0;
@@ -17,7 +21,9 @@ struct ParamRef {
 };
 
 /// The one list from which both the PTX entry's signature and the manifest are made, so that they cannot differ.
-///   per tensor that TMA touches:  tensor map {D, T, H}, of a shared one {D, T}
+///   per tensor that TMA touches:  tensor map {D, T, H}, of a shared one {D, T}, with boxes of kBoxRows rows (loads) or a
+///                                 tile (stores)
+///   per tensor that TMA loads:    the same map with boxes of kTailRows
 ///   per output:                   pointer, row stride and head stride in elements (i64)
 ///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, items (i32)
 ///   the tile list (pointer, null if it is not passed), unless a program asks for positions
@@ -29,6 +35,7 @@ public:
   Parameters(tile::KernelOp kernel, const tile::Schedule &schedule);
 
   const ParamRef &map(llvm::StringRef tensor) const { return get("map:" + tensor.str()); }
+  const ParamRef &tailMap(llvm::StringRef tensor) const { return get("tail_map:" + tensor.str()); }
   const ParamRef &pointer(llvm::StringRef tensor) const { return get("pointer:" + tensor.str()); }
   const ParamRef &rowStride(llvm::StringRef tensor) const { return get("row_stride:" + tensor.str()); }
   const ParamRef &headStride(llvm::StringRef tensor) const { return get("head_stride:" + tensor.str()); }

@@ -21,13 +21,16 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   SmallVector<Operation *> pending;
   LogicalResult result = success();
   auto flush = [&] {
-    if (pending.empty())
-      return;
-    asLeader([&] {
-      for (Operation *op : pending)
-        if (failed(emitLeaderOp(*op)))
-          result = failure();
-    });
+    if (!met) {
+      if (failed(meet(pending)))
+        result = failure();
+    } else if (!pending.empty()) {
+      asLeader([&] {
+        for (Operation *op : pending)
+          if (failed(emitLeaderOp(*op)))
+            result = failure();
+      });
+    }
     pending.clear();
   };
   for (Operation &op : block) {
@@ -38,6 +41,8 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
     } else if (isa<PassOp>(op)) {
       continue;
     } else if (isLeaderOp(op)) {
+      if (!met && !isa<LoadOp, ArriveOp>(op)) // the first loads end here
+        flush();
       pending.push_back(&op);
     } else {
       flush();

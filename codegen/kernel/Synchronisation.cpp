@@ -19,9 +19,9 @@ void Emitter::emitWait(WaitOp op) {
 void Emitter::emitArrive(ArriveOp op) {
   Value bar = barrierAddress(op.getBarrier());
   if (op.getUnit() == Unit::Tma) {
-    // Whole boxes of 16 rows complete, whatever part of the last one is used.
-    Value boxes = LLVM::LShrOp::create(b, loc, add(scalars[op.getRows()], i32(15)), i32(4));
-    mbarrierArriveExpectTx(b, loc, bar, mul(boxes, i32(16 * int64_t(*op.getBytesPerRow()))));
+    // Whole boxes complete, whatever part of the last one is used.
+    Value rows = LLVM::AndOp::create(b, loc, add(scalars[op.getRows()], i32(kTailRows - 1)), i32(-kTailRows));
+    mbarrierArriveExpectTx(b, loc, bar, mul(rows, i32(int64_t(*op.getBytesPerRow()))));
     return;
   }
   // One arrival a warp: its lanes meet first, so that the arrival covers all of them.

@@ -1,5 +1,6 @@
 // codegen/kernel/WorkItems.cpp - which tile and head an index stands for: a list, or a search over the offsets.
 #include "codegen/common/GlobalAccess.h"
+#include "codegen/common/Registers.h"
 #include "codegen/kernel/Emitter.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,7 +13,9 @@ using LLVM::ICmpPredicate;
 
 // The work item of a linear index: heads innermost, then tiles in memory order.
 Emitter::WorkItem Emitter::findItem(Value index) {
-  Value heads = argument(params.scalar("heads"));
+  // A number that the spec states saves a division in every CTA.
+  int64_t stated = (*kernel.getBody().getOps<TensorOp>().begin()).getHeads();
+  Value heads = stated > 0 ? i32(stated) : argument(params.scalar("heads"));
   Value tileIndex = LLVM::UDivOp::create(b, loc, index, heads);
   Value head = sub(index, mul(tileIndex, heads));
   Type i32t = b.getI32Type(), i64 = b.getI64Type();
@@ -50,68 +53,89 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
   return {row, rows, head, valid, position};
 }
 
-// Index v belongs to the last sequence b with offsets[b] / M + b <= v: sequence b then owns at least ceil(length / M)
-// indices, so that no list and no prefix sum is needed, at the price of at most one index without work per sequence.
-// Returns the tile's first row, the rows left in its sequence (at most 0 if the index has no work), and the first row's
-// position in it.
+// Index v belongs to the last sequence b with offsets[b] / M + b <= v, its rank: sequence b then owns at least
+// ceil(length / M) indices, so that no list and no prefix sum is needed, at the price of at most one index without work
+// per sequence. Returns the tile's first row, the rows left in its sequence (at most 0 if the index has no work), and
+// the first row's position in it.
+//
+// Ranks rise, so that a vote of lanes that look at rising sequences counts those at or before the owner.
 std::tuple<Value, Value, Value> Emitter::searchTile(Value tileIndex) {
   Value batch = argument(params.scalar("batch")), offsets = argument(params.scalar("offsets"));
   int64_t shift = llvm::Log2_64(uint64_t(schedule.tileRows));
+  Type i32t = b.getI32Type();
+  auto slt = [&](Value x, Value y) -> Value { return cmp(ICmpPredicate::slt, x, y); };
+  auto select = [&](Value c, Value x, Value y) -> Value { return codegen::select(b, loc, c, x, y); };
 
   // The low word of an offset serves both sizes: offsets stay below 2^31.
   Value offsetShift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.scalar("offset_shift")));
   auto offset = [&](Value i) -> Value {
     Value wide = LLVM::ZExtOp::create(b, loc, b.getI64Type(), i);
     Value bytes = LLVM::ShlOp::create(b, loc, wide, offsetShift);
-    return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, offsets, bytes), /*nc=*/true);
+    return loadGlobal(b, loc, i32t, globalByte(b, loc, offsets, bytes), /*nc=*/true);
   };
   auto rank = [&](Value i, Value start) -> Value {
     return add(LLVM::AShrOp::create(b, loc, start, i32(shift)), i);
   };
-
-  // Each round is one load deep: a lane probes two candidates, which leaves a 64th of the range.
-  Type i32t = b.getI32Type();
-  auto below = [&](Value probe, Value hi) -> Value {
-    Value inside = cmp(ICmpPredicate::slt, probe, hi);
-    Value safe = codegen::select(b, loc, inside, probe, i32(0));
-    Value ranked = cmp(ICmpPredicate::sle, rank(safe, offset(safe)), tileIndex);
-    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), LLVM::AndOp::create(b, loc, inside, ranked),
+  auto clamped = [&](Value i, Value limit) { return select(slt(i, limit), i, limit); };
+  // How many lanes look at a sequence that begins at or before the index.
+  auto countBefore = [&](Value sequence) -> Value {
+    Value before = cmp(ICmpPredicate::sle, rank(sequence, offset(clamped(sequence, batch))), tileIndex);
+    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), LLVM::AndOp::create(b, loc, slt(sequence, batch), before),
                                           NVVM::VoteSyncKind::ballot);
     return LLVM::CtPopOp::create(b, loc, vote);
   };
-  auto loop = scf::WhileOp::create(
-      b, loc, TypeRange{i32t, i32t}, ValueRange{i32(0), batch},
-      [&](OpBuilder &, Location, ValueRange args) {
-        scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::sgt, sub(args[1], args[0]), i32(32)), args);
-      },
-      [&](OpBuilder &, Location, ValueRange args) {
-        Value lo = args[0], hi = args[1];
-        Value step = LLVM::LShrOp::create(b, loc, add(sub(hi, lo), i32(63)), i32(6));
-        Value first = add(lo, mul(lane, step)), second = add(first, mul(step, i32(32)));
-        Value count = add(below(first, hi), below(second, hi));
-        Value some = cmp(ICmpPredicate::sgt, count, i32(0));
-        Value newLo = codegen::select(b, loc, some, add(lo, mul(sub(count, i32(1)), step)), lo);
-        Value end = add(newLo, step);
-        scf::YieldOp::create(
-            b, loc, ValueRange{newLo, codegen::select(b, loc, cmp(ICmpPredicate::slt, end, hi), end, hi)});
-      });
-  // The last round finds the sequence among 32 neighbours, whose lanes hold its bounds already.
-  Value candidate = add(loop.getResult(0), lane);
-  Value inside = cmp(ICmpPredicate::slt, candidate, loop.getResult(1));
-  Value safe = codegen::select(b, loc, inside, candidate, i32(0));
-  Value laneStart = offset(safe), laneStop = offset(addI32(b, loc, safe, 1));
-  Value ranked = LLVM::AndOp::create(b, loc, inside, cmp(ICmpPredicate::sle, rank(safe, laneStart), tileIndex));
-  Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), ranked, NVVM::VoteSyncKind::ballot);
-  Value count = LLVM::CtPopOp::create(b, loc, vote);
-  // No candidate at all (the first offset is beyond this tile): the rank of lane 0 then exceeds the index.
-  Value some = cmp(ICmpPredicate::sgt, count, i32(0));
-  Value owner = codegen::select(b, loc, some, sub(count, i32(1)), i32(0));
-  Value start = shuffleIdx(b, loc, laneStart, owner), stop = shuffleIdx(b, loc, laneStop, owner);
-  Value sequence = shuffleIdx(b, loc, safe, owner);
+
+  // Most often one load finds it: 64 sequences around where the index would be were all equally long, which lengths
+  // that vary independently leave by about the root of the batch.
+  Value bound = add(LLVM::LShrOp::create(b, loc, argument(params.scalar("total")), i32(shift)), batch);
+  auto real = [&](Value v) -> Value { return LLVM::UIToFPOp::create(b, loc, b.getF32Type(), v); };
+  Value sequencesPerIndex = mulF(b, loc, real(batch), rcp(b, loc, real(bound)));
+  Value guess = LLVM::FPToSIOp::create(b, loc, i32t, mulF(b, loc, real(tileIndex), sequencesPerIndex));
+  auto from = [&](int64_t distance) -> Value {
+    Value begin = sub(guess, i32(distance));
+    return select(slt(begin, i32(0)), i32(0), begin);
+  };
+  Value begin = from(32);
+  Value count = add(countBefore(add(begin, lane)), countBefore(addI32(b, loc, add(begin, lane), 32)));
+  Value found = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, count, i32(0)), slt(count, i32(64)));
+  auto branch = scf::IfOp::create(b, loc, TypeRange{i32t}, found, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&branch.getThenRegion().front());
+    scf::YieldOp::create(b, loc, ValueRange{sub(add(begin, count), i32(1))});
+
+    // Else by parting into 32, first a wider surrounding. Of the bracket [lo, hi), lo (unless it is 0) begins at or
+    // before the index, hi (unless it is the batch) behind it.
+    b.setInsertionPointToStart(&branch.getElseRegion().front());
+    auto narrow = [&](Value lo, Value hi, Value begin, Value step) -> std::pair<Value, Value> {
+      Value count = countBefore(add(begin, mul(lane, step)));
+      Value end = add(begin, mul(count, step)), last = sub(end, step);
+      Value some = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, count, i32(0)), slt(lo, last));
+      Value all = cmp(ICmpPredicate::eq, count, i32(32));
+      Value open = LLVM::OrOp::create(b, loc, all, slt(hi, end));
+      return {select(some, last, lo), select(open, hi, end)};
+    };
+    auto [lo, hi] = narrow(i32(0), batch, from(16 * 32), i32(32));
+    auto loop = scf::WhileOp::create(
+        b, loc, TypeRange{i32t, i32t}, ValueRange{lo, hi},
+        [&](OpBuilder &, Location, ValueRange args) {
+          scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::sgt, sub(args[1], args[0]), i32(32)), args);
+        },
+        [&](OpBuilder &, Location, ValueRange args) {
+          Value step = LLVM::LShrOp::create(b, loc, add(sub(args[1], args[0]), i32(31)), i32(5));
+          auto [lo, hi] = narrow(args[0], args[1], args[0], step);
+          scf::YieldOp::create(b, loc, ValueRange{lo, hi});
+        });
+    // Among the 32 that are left; if the first begins behind the index, so do all, and the index has no work.
+    Value left = loop.getResult(0), last = sub(countBefore(add(left, lane)), i32(1));
+    scf::YieldOp::create(b, loc, ValueRange{add(left, select(slt(last, i32(0)), i32(0), last))});
+  }
+  Value sequence = branch.getResult(0);
+  Value start = offset(sequence), stop = offset(clamped(addI32(b, loc, sequence, 1), batch));
   Value skipped = sub(tileIndex, rank(sequence, start));
   Value position = LLVM::ShlOp::create(b, loc, skipped, i32(shift));
   Value row = add(start, position);
   // Indices before the first sequence's have no work.
-  Value left = codegen::select(b, loc, cmp(ICmpPredicate::sge, skipped, i32(0)), sub(stop, row), i32(0));
+  Value left = select(cmp(ICmpPredicate::sge, skipped, i32(0)), sub(stop, row), i32(0));
   return {row, left, position};
 }

@@ -122,8 +122,8 @@ def Tile_PositionOp : Tile_Op<"position", [Pure]> {
 def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "TMA: rows [row, row + rows) of one head into an SMEM slot (PTX ISA: cp.async.bulk.tensor)";
   let description = [{
-    Rows are moved in boxes of 16, as many as `rows` needs, so rows beyond the last box keep what was there, and rows
-    beyond `rows` in the last box are a neighbour's: `clear_tail` before use as a key-side operand. Rows beyond the
+    Rows are moved by fours, as many as `rows` needs, so rows beyond the last four keep what was there, and rows
+    beyond `rows` in the last four are a neighbour's: `clear_tail` before use as a key-side operand. Rows beyond the
     tensor are zero. Of a shared tensor `head` means nothing.
   }];
   let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot,
@@ -276,7 +276,7 @@ def Tile_WaitOp : Tile_Op<"wait"> {
 
 def Tile_ArriveOp : Tile_Op<"arrive"> {
   let summary = "arrives on the barrier of item i: once per warp (threads), or by the elected thread with expected bytes (tma)";
-  let description = "`bytes_per_row` > 0: arrive.expect_tx of 16-row boxes covering `rows` rows.";
+  let description = "`bytes_per_row` > 0: arrive.expect_tx of `rows` rows, rounded up to fours (tile.load).";
   let arguments = (ins FlatSymbolRefAttr:$barrier, Tile_Unit:$unit, OptionalAttr<I64Attr>:$bytes_per_row,
                        Optional<I32>:$rows);
   let assemblyFormat = "$barrier `from` $unit (`expect` `(` $bytes_per_row^ `*` $rows `)`)? attr-dict";

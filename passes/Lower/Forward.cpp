@@ -51,16 +51,15 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
   });
 
   n.role("softmax", [&](Item item) {
-    // Keys of a neighbour must not meet a zero probability: 0 x NaN is NaN.
-    Value v = n.takeFor("V", Unit::Threads);
-    ClearTailOp::create(n.b, loc, v, item.rows);
-    n.pass(v);
-
     Value slot = n.take("S", 1, Unit::Threads);
     Value scores = n.read(slot);
     n.pass(slot);
     TileSoftmax softmax = emitTileSoftmax(n, scores, item.rows, p.block, p.scale * kLog2e, loc);
 
+    // Keys of a neighbour must not meet a zero probability: 0 x NaN is NaN. V is waited for here, behind the softmax.
+    Value v = n.takeFor("V", Unit::Threads);
+    ClearTailOp::create(n.b, loc, v, item.rows);
+    n.pass(v);
     Value out = n.take("P", 0, Unit::Threads);
     WriteOp::create(n.b, loc, softmax.probabilities, out);
     n.pass(out);

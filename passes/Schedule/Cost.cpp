@@ -175,8 +175,8 @@ private:
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](LoadOp load) {
           c.bytes = slotBytes(load.getSlot()) / sharers(load);
-          // Boxes of 16 rows and 128 bytes.
-          c.threads = slotBytes(load.getSlot()) / 2048 * rates.tmaIssue;
+          // Boxes of 32 rows and 128 bytes.
+          c.threads = slotBytes(load.getSlot()) / 4096 * rates.tmaIssue;
           c.asynchronous = rates.loadLatency + slotBytes(load.getSlot()) / (4 * bytesPerClock);
         })
         .Case([&](StoreOp store) {
