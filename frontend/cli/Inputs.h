@@ -20,6 +20,7 @@ struct BatchSize {
   uint64_t seed = 0;
   int64_t paddingRows = 3;             ///< rows behind the last sequence of a jagged tensor; inputs hold NaN there
   bool wideOffsets = false;            ///< i64 offsets instead of i32
+  std::vector<int64_t> listed;         ///< unless empty, the lengths: `batch` of them, none drawn
 };
 
 /// The runtime's name of an element type of `attn`.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace fovea {
@@ -54,7 +55,8 @@ private:
       values = decodeElements(given->second.bytes, given->second.dtype);
     else
       for (int64_t b = 0; b < size.batch; ++b)
-        values.push_back(values.back() + double(random.integer(size.shortest, size.longest)));
+        values.push_back(values.back() + double(size.listed.empty() ? random.integer(size.shortest, size.longest)
+                                                                    : size.listed[size_t(b)]));
     offsets[name] = std::vector<int64_t>(values.begin(), values.end());
     DType dtype = size.wideOffsets ? DType::I64 : DType::I32;
     if (!arrays.count(name))
@@ -194,7 +196,9 @@ Expected<Arrays> randomInputs(SpecOp spec, const BatchSize &size, const Arrays &
                  std::to_string(size.batch) + " and lengths " + std::to_string(size.shortest) + ":" +
                  std::to_string(size.longest)};
   int64_t most = int64_t(1) << 31;
-  if (size.batch > most || size.longest > most || size.batch * std::max<int64_t>(size.longest, 1) > most)
+  int64_t rows = size.listed.empty() ? size.batch * std::max<int64_t>(size.longest, 1)
+                                     : std::accumulate(size.listed.begin(), size.listed.end(), int64_t(0));
+  if (size.batch > most || size.longest > most || rows > most)
     return Error{"a random batch of " + std::to_string(size.batch) + " sequences of up to " +
                  std::to_string(size.longest) + " rows does not fit this machine; use fewer or shorter ones"};
   return Generator(spec, size, given).run();

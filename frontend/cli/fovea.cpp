@@ -42,8 +42,9 @@ static cl::opt<std::string> device("device", cl::init("emulator"), cl::cat(categ
                                    cl::sub(runSub), cl::desc("emulator, emulator:TARGET or cuda:N (check, run: the emulator; bench: cuda:0)"));
 static cl::opt<int64_t> batch("batch", cl::init(8), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                               cl::desc("sequences (8)"));
-static cl::opt<std::string> lengths("lengths", cl::cat(category), cl::value_desc("A:B"), cl::sub(checkSub), cl::sub(benchSub),
-                                    cl::sub(evalSub), cl::desc("rows of a sequence, drawn from A to B (1:256)"));
+static cl::opt<std::string> lengths("lengths", cl::cat(category), cl::value_desc("A:B|LIST"), cl::sub(checkSub),
+                                    cl::sub(benchSub), cl::sub(evalSub),
+                                    cl::desc("rows of a sequence, drawn from A to B (1:256), or of each: 140x500,65536"));
 static cl::opt<int64_t> seq("seq", cl::init(-1), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                             cl::desc("rows of every sequence, instead of --lengths"));
 static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
@@ -54,6 +55,8 @@ static cl::opt<std::string> async("async", cl::cat(category), cl::sub(checkSub),
                                   cl::desc("when the emulator completes asynchronous work: lazy, eager, random"));
 static cl::opt<bool> backward("backward", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(runSub), cl::sub(evalSub),
                               cl::desc("the gradients"));
+static cl::opt<bool> noTileList("no-tile-list", cl::cat(category), cl::sub(benchSub),
+                                cl::desc("let kernels search the offsets for their tiles, where they could be given a list"));
 static cl::opt<int> warmup("warmup", cl::init(10), cl::cat(category), cl::sub(benchSub),
                            cl::desc("launches before the timed ones (10)"));
 static cl::opt<int> repeats("repeats", cl::init(50), cl::cat(category), cl::sub(benchSub),
@@ -106,9 +109,16 @@ static Expected<BatchSize> batchSize() {
     size.shortest = size.longest = seq;
   if (lengths.empty())
     return size;
-  auto [low, high] = llvm::StringRef(lengths).split(':');
-  if (seq >= 0 || low.getAsInteger(10, size.shortest) || high.getAsInteger(10, size.longest))
-    return Error{seq >= 0 ? "--lengths and --seq exclude each other" : "expected --lengths=A:B, found '" + lengths + "'"};
+  if (seq >= 0)
+    return Error{"--lengths and --seq exclude each other"};
+  Expected<Lengths> parsed = parseLengths(lengths);
+  if (!parsed)
+    return Error{"--lengths: " + parsed.message()};
+  size.shortest = parsed->shortest, size.longest = parsed->longest, size.listed = parsed->listed;
+  if (!size.listed.empty() && batch.getNumOccurrences() && batch != int64_t(size.listed.size()))
+    return Error{"--lengths lists " + std::to_string(size.listed.size()) + " sequences, --batch says " + std::to_string(batch)};
+  if (!size.listed.empty())
+    size.batch = int64_t(size.listed.size());
   return size;
 }
 
@@ -155,7 +165,8 @@ int main(int argc, char **argv) {
   if (benchSub) {
     if (warmup < 0 || repeats < 1)
       return usage("bench needs --warmup of at least 0 and --repeats of at least 1");
-    WorkloadSize workload{size->batch, size->shortest, size->longest, size->seed, size->wideOffsets};
+    WorkloadSize workload{size->batch, size->shortest, size->longest, size->seed, size->wideOffsets,
+                          !noTileList, size->listed};
     std::string where = device.getNumOccurrences() ? device.getValue() : "cuda:0";
     return benchCommand({spec, target, where, workload, warmup, repeats, backward, json});
   }

@@ -16,24 +16,35 @@ static double median(std::vector<double> values) {
 Expected<std::vector<double>> timeOnDevice(const Device &device, const BenchOptions &options,
                                            const std::function<Expected<void>(const Stream &)> &enqueue) {
   Expected<Stream> stream = Stream::create(device);
-  Expected<Event> start = Event::create(device), end = Event::create(device);
-  if (!stream || !start || !end)
-    return !stream ? stream.error() : !start ? start.error() : end.error();
-  std::vector<double> times;
+  if (!stream)
+    return stream.error();
+  // One event before each repetition and one behind the last. Nothing is waited for in between: a pause lets the chip
+  // go idle, which costs a copy of 2 GiB 1 to 3 %.
+  std::vector<Event> marks;
+  auto mark = [&]() -> Expected<void> {
+    Expected<Event> event = Event::create(device);
+    if (!event)
+      return event.error();
+    marks.push_back(std::move(*event));
+    return marks.back().record(*stream);
+  };
   for (int i = -options.warmup; i < options.repeats; ++i) {
-    if (auto ok = start->record(*stream); !ok)
-      return ok.error();
+    if (i >= 0)
+      if (auto ok = mark(); !ok)
+        return ok.error();
     if (auto ok = enqueue(*stream); !ok)
       return ok.error();
-    if (auto ok = end->record(*stream); !ok)
-      return ok.error();
-    if (auto ok = end->synchronize(); !ok)
-      return ok.error();
-    Expected<float> ms = end->millisecondsSince(*start);
+  }
+  if (auto ok = mark(); !ok)
+    return ok.error();
+  if (auto ok = marks.back().synchronize(); !ok)
+    return ok.error();
+  std::vector<double> times;
+  for (size_t i = 0; i + 1 < marks.size(); ++i) {
+    Expected<float> ms = marks[i + 1].millisecondsSince(marks[i]);
     if (!ms)
       return ms.error();
-    if (i >= 0)
-      times.push_back(*ms);
+    times.push_back(*ms);
   }
   if (times.empty())
     times.push_back(0);

@@ -20,13 +20,13 @@ struct LaunchTimes {
 /// Warms up, then times.
 Expected<LaunchTimes> timeLaunches(const Device &device, PreparedLaunch &launch, const BenchOptions &options = {});
 
-/// Milliseconds of each repetition of `enqueue`d work: one way to time kernels, copies and ceilings.
+/// Milliseconds of each repetition of `enqueue`d work, back to back: one way to time kernels, copies and ceilings.
 Expected<std::vector<double>> timeOnDevice(const Device &device, const BenchOptions &options,
                                            const std::function<Expected<void>(const Stream &)> &enqueue);
 
 /// What this device reaches in this run.
 struct Ceilings {
-  double copyBytesPerSecond = 0; ///< reads and writes of the driver's copy of 2 GiB
+  double copyBytesPerSecond = 0; ///< reads and writes of the driver's copy of 2 GiB, the fastest of three pairs of buffers
   double tensorFlops = 0;        ///< bf16 products with f32 accumulation out of shared memory; 0: no such kernel for the chip
   double tensorClockMHz = 0;     ///< the SMs' clock while the tensor kernel ran
 };

@@ -10,7 +10,45 @@
 
 namespace fovea {
 
+Expected<Lengths> parseLengths(const std::string &text) {
+  Lengths lengths;
+  constexpr int64_t most = int64_t(1) << 31;
+  const char *at = text.c_str();
+  auto number = [&](int64_t &value) {
+    char *end = nullptr;
+    value = *at >= '0' && *at <= '9' ? std::strtoll(at, &end, 10) : -1;
+    at = end ? end : at;
+    return end != nullptr;
+  };
+  bool good = number(lengths.shortest);
+  if (good && *at == ':') {
+    ++at;
+    good = number(lengths.longest) && !*at && lengths.shortest <= lengths.longest && lengths.longest <= most;
+  } else if (good) {
+    int64_t length = lengths.shortest, count = 1;
+    lengths.longest = length;
+    while (good) {
+      count = 1;
+      good = *at != 'x' || (++at, number(count));
+      if (!good || length > most || count < 1 || count > most - int64_t(lengths.listed.size())) {
+        good = false;
+        break;
+      }
+      lengths.listed.insert(lengths.listed.end(), size_t(count), length);
+      lengths.shortest = std::min(lengths.shortest, length), lengths.longest = std::max(lengths.longest, length);
+      if (!*at)
+        break;
+      good = *at == ',' && (++at, number(length));
+    }
+  }
+  if (!good)
+    return Error{"expected lengths A:B with A <= B, or a list such as 140x500,65536 (500 of 140 rows, one of 65536), found '" + text + "'"};
+  return lengths;
+}
+
 std::vector<int64_t> drawLengths(const WorkloadSize &size) {
+  if (!size.listed.empty())
+    return size.listed;
   std::mt19937_64 engine(size.seed);
   std::vector<int64_t> lengths;
   uint64_t span = uint64_t(size.longest - size.shortest + 1);

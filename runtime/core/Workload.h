@@ -6,6 +6,14 @@
 
 namespace fovea {
 
+/// What `--lengths` says: A:B, from which each length is drawn, or the lengths themselves, "140x500,65536,140x10500"
+/// (length, times how many).
+struct Lengths {
+  int64_t shortest = 1, longest = 256;
+  std::vector<int64_t> listed; ///< empty for A:B
+};
+Expected<Lengths> parseLengths(const std::string &text);
+
 /// Sequences of a jagged batch; lengths are drawn uniformly from `shortest` to `longest`, the same on every machine.
 struct WorkloadSize {
   int64_t batch = 8;
@@ -13,6 +21,7 @@ struct WorkloadSize {
   uint64_t seed = 0;
   bool wideOffsets = false;            ///< i64 offsets instead of i32
   bool tileList = true;                ///< pass the list of tiles (runtime/core/TileList.h) where a kernel takes one
+  std::vector<int64_t> listed;         ///< unless empty, the lengths: `batch` of them, none drawn
 };
 std::vector<int64_t> drawLengths(const WorkloadSize &size);
 

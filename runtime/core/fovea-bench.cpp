@@ -8,7 +8,7 @@
 using namespace fovea;
 
 static const char *usage =
-    "usage: fovea-bench MANIFEST.json [--device cuda:0] [--operation forward] [--batch N] [--lengths A:B] [--seed N]\n"
+    "usage: fovea-bench MANIFEST.json [--device cuda:0] [--operation forward] [--batch N] [--lengths A:B|LIST] [--seed N]\n"
     "                   [--i64-offsets] [--no-tile-list] [--warmup N] [--repeats N] [--no-ceilings] [--json]\n"
     "Times every operation of the manifest (or the one named) on random sequences: medians of events after warm-up.\n";
 
@@ -42,12 +42,14 @@ static Expected<Options> parse(int argc, char **argv) {
     else if (a == "--json") o.json = true;
     else if ((a == "--device" || a == "--operation" || a == "--lengths") && i + 1 < argc) {
       std::string v = argv[++i];
-      long long low = 0, high = 0;
-      char rest = 0;
       if (a == "--device") o.device = v;
       else if (a == "--operation") o.operation = v;
-      else if (std::sscanf(v.c_str(), "%lld:%lld%c", &low, &high, &rest) == 2) o.size.shortest = low, o.size.longest = high;
-      else return Error{"expected --lengths A:B, found '" + v + "'"};
+      else {
+        Expected<Lengths> lengths = parseLengths(v);
+        if (!lengths)
+          return Error{"--lengths: " + lengths.message()};
+        o.size.shortest = lengths->shortest, o.size.longest = lengths->longest, o.size.listed = lengths->listed;
+      }
     } else if (a.empty() || a[0] == '-' || !o.manifest.empty())
       return Error{"unexpected argument '" + a + "'"};
     else
@@ -57,6 +59,8 @@ static Expected<Options> parse(int argc, char **argv) {
   }
   if (o.manifest.empty())
     return Error{"no manifest given"};
+  if (!o.size.listed.empty())
+    o.size.batch = int64_t(o.size.listed.size());
   return o;
 }
 

@@ -47,6 +47,24 @@ TEST_F(WorkloadTest, LengthsAreTheSameEverywhereAndInRange) {
   EXPECT_NE(lengths, drawLengths(size));
 }
 
+TEST(Lengths, AreARangeOrAList) {
+  Expected<Lengths> range = parseLengths("3:9");
+  ASSERT_TRUE(range) << range.message();
+  EXPECT_TRUE(range->shortest == 3 && range->longest == 9 && range->listed.empty());
+  Expected<Lengths> list = parseLengths("0x2,65536,7x1");
+  ASSERT_TRUE(list) << list.message();
+  EXPECT_EQ(list->listed, (std::vector<int64_t>{0, 0, 65536, 7}));
+  EXPECT_TRUE(list->shortest == 0 && list->longest == 65536);
+  WorkloadSize size;
+  size.batch = 4, size.listed = list->listed;
+  EXPECT_EQ(drawLengths(size), list->listed);
+  for (const char *bad : {"", "9:3", "3:", ":3", "3:9:", "-1", "5x", "5x0", "5,", ",5", "5 ", "x3", "5x2x2", "5x4294967296", "99999999999"}) {
+    Expected<Lengths> none = parseLengths(bad);
+    ASSERT_FALSE(none) << bad;
+    EXPECT_NE(none.message().find(std::string("found '") + bad + "'"), std::string::npos);
+  }
+}
+
 TEST_F(WorkloadTest, CountsRowsAndBytesAndRuns) {
   Expected<Module> module = load(jagged());
   ASSERT_TRUE(module) << module.message();
