@@ -6,6 +6,21 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 
+# LLVM and MLIR as shared libraries, or inside the program (a target with the property FOVEA_LLVM_INSIDE): for a machine
+# that has neither. The property is read off the program at the end of the chain of libraries.
+if(NOT TARGET zstd::libzstd_shared) # LLVM's archives name it; its development package is not needed for that
+  find_library(FOVEA_ZSTD NAMES zstd libzstd.so.1 REQUIRED)
+  add_library(zstd::libzstd_shared INTERFACE IMPORTED)
+  target_link_libraries(zstd::libzstd_shared INTERFACE ${FOVEA_ZSTD})
+endif()
+set(fovea_shared_llvm MLIR LLVM)
+set(fovea_static_llvm MLIRNVVMToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation MLIRBuiltinToLLVMIRTranslation
+  MLIRTargetLLVMIRExport MLIRConvertToLLVMPass MLIRNVVMToLLVM MLIRArithToLLVM MLIRMathToLLVM MLIRIndexToLLVM
+  MLIRControlFlowToLLVM MLIRSCFToControlFlow MLIRSCFTransforms MLIRReconcileUnrealizedCasts MLIRArithTransforms
+  MLIRLLVMIRTransforms MLIRFuncDialect MLIRGPUDialect MLIRParser MLIRTransforms LLVMNVPTXCodeGen LLVMNVPTXDesc
+  LLVMNVPTXInfo LLVMIRReader)
+set(fovea_llvm "$<IF:$<BOOL:$<TARGET_PROPERTY:FOVEA_LLVM_INSIDE>>,${fovea_static_llvm},${fovea_shared_llvm}>")
+
 # MLIR's headers take 10-20 s a file on one core; one precompiled header makes that a fraction
 # of a second. Clang writes it in 15 s and 170 MB, GCC in 55 s and 1 GB, so the presets ask for clang.
 file(WRITE ${PROJECT_BINARY_DIR}/fovea_pch.cpp "")
@@ -38,7 +53,7 @@ function(fovea_compiler_library name)
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_precompile_headers(${name} REUSE_FROM fovea_pch)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
-  target_link_libraries(${name} PUBLIC ${ARG_LINK} MLIR LLVM)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK} "${fovea_llvm}")
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -54,7 +69,7 @@ function(fovea_compiler_tool name)
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_precompile_headers(${name} REUSE_FROM fovea_pch)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unused-parameter)
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} "${fovea_llvm}")
 endfunction()
 
 # fovea_dialect(NAME dialect): runs mlir-tblgen on <NAME>Ops.td of this directory and makes <NAME>Ops.{h,cpp}.inc,
