@@ -166,13 +166,14 @@ def main():
         if a.k not in path.name:
             continue
         try:
-            results = check(Kernels(path, a.runtime), json.loads(path.read_text()), specs()[path.stem])
+            results = check(Kernels(path, a.runtime), json.loads(path.read_text()), specs()[path.name.split(".")[0]])
         except Exception as error:
             results = {"error": str(error)}
         good = all(passes(n, r) for n, r in results.items())
         failed += not good
-        report[path.stem] = {"pass": good, **{n: r if isinstance(r, str) else round(r, 1) for n, r in results.items()}}
-        print("ok  " if good else "FAIL", path.stem, report[path.stem], flush=True)
+        name = path.name.split(".")[0]
+        report[name] = {"pass": good, **{n: r if isinstance(r, str) else round(r, 1) for n, r in results.items()}}
+        print("ok  " if good else "FAIL", name, report[name], flush=True)
     print(f"{len(report) - failed} of {len(report)} artefacts are right")
     if a.json:
         a.json.write_text(json.dumps(report, indent=1) + "\n")

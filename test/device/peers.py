@@ -69,7 +69,42 @@ def fa3(q, k, v, offsets, block):
     return {"forward": lambda: flash_attn_varlen_func(q, k, v, starts, starts, block, block)}
 
 
-PEERS = {"fa2_varlen": fa2, "cudnn_dense_batch": cudnn, "cudnn_padded": cudnn_padded, "fa3_varlen": fa3}
+def key_blocks(offsets, block, size=128):
+    """For each `size` rows, the range of key blocks that its rows' blocks touch: (first, count), and each row's block number."""
+    starts = block_offsets(offsets, block).long()
+    starts = starts[torch.cat([starts[1:] > starts[:-1], torch.ones(1, dtype=torch.bool, device="cuda")])]  # none without rows
+    rows = int(starts[-1])
+    owner = torch.bucketize(torch.arange(rows, device="cuda"), starts, right=True) - 1
+    tiles = torch.arange(0, rows, size, device="cuda")
+    first = starts[owner[tiles]] // size
+    last = (starts[owner[torch.clamp(tiles + size - 1, max=rows - 1)] + 1] - 1) // size
+    return first, last - first + 1, owner.to(torch.int32)
+
+
+def flex(q, k, v, offsets, block):
+    """FlexAttention, compiled, with a block mask made from the offsets (as create_block_mask would, which for a million
+    rows takes the square of the number of blocks); forward only, since compiling takes seconds for each shape."""
+    from torch.nn.attention.flex_attention import BlockMask, flex_attention
+    torch._dynamo.config.recompile_limit = 64
+    rows = q.shape[0]
+    first, count, owner = key_blocks(offsets, block)
+    indices = (first[:, None] + torch.arange(int(count.max()), device="cuda")).clamp(max=len(first) - 1)
+    mask = BlockMask.from_kv_blocks(count.to(torch.int32)[None, None], indices.to(torch.int32)[None, None].contiguous(), BLOCK_SIZE=128,
+                                    mask_mod=lambda b, h, i, j: owner[i] == owner[j], seq_lengths=(rows, rows), compute_q_blocks=False)
+    compiled = torch.compile(flex_attention, dynamic=False)
+    x = [t.transpose(0, 1)[None] for t in (q, k, v)]
+
+    def forward():
+        with torch.no_grad():
+            return compiled(*x, block_mask=mask)
+    some = slice(offsets[0], min(offsets[0] + block, offsets[1]))
+    want = F.scaled_dot_product_attention(*(t[:, :, some].float() for t in x))
+    if not torch.allclose(forward()[:, :, some].float(), want, atol=0.03, rtol=0.03):
+        raise RuntimeError("the first block is wrong")
+    return {"forward": forward}
+
+
+PEERS = {"fa2_varlen": fa2, "cudnn_dense_batch": cudnn, "cudnn_padded": cudnn_padded, "fa3_varlen": fa3, "flex": flex}
 
 
 def peers(q, k, v, offsets, block, names=PEERS):

@@ -13,18 +13,20 @@ class Spec:
     by_position: bool = False
     f32_table: bool = False
     packed: bool = False
+    schedule: str = ""
 
-    def text(self):
+    def text(self, name):
         lines = []
-        for name in "qkv":
+        for tensor in "qkv":
             origin = ""
-            if name in self.rotary:
-                pairing, on_load = self.rotary[name]
+            if tensor in self.rotary:
+                pairing, on_load = self.rotary[tensor]
                 words = ["sinu", pairing] + ["on_load"] * on_load + ["by_position"] * self.by_position + ["f32"] * self.f32_table
                 origin = f" = rotary({', '.join(words)})"
-            lines.append(f"  {name} : {self.dtype} [jagged offsets, {self.heads} heads, {self.depth}]{origin}")
+            lines.append(f"  {tensor} : {self.dtype} [jagged offsets, {self.heads} heads, {self.depth}]{origin}")
         emit = "backward(packed dz)" if self.packed else "backward"
-        return "attention ads_block {\n" + "\n".join(lines) + f"\n  pattern : block_diagonal({self.block})\n  emit : forward(lse), {emit}\n}}\n"
+        schedule = f"  schedule sm_90a {{ {self.schedule} }}\n" if self.schedule else ""
+        return f"attention {name} {{\n" + "\n".join(lines) + f"\n  pattern : block_diagonal({self.block})\n  emit : forward(lse), {emit}\n{schedule}}}\n"
 
 
 def every(pairing, on_load, names="qkv"):
@@ -32,11 +34,13 @@ def every(pairing, on_load, names="qkv"):
 
 
 def specs():
-    """Name -> Spec. 4 heads, 2 or 3 where the issues' tables have them; the scheduler chooses by itself."""
+    """Name -> Spec. 4 heads, 2 or 3 where the issues' tables have them; the scheduler chooses by itself, but for the split ones."""
     found = {f"n{block}_d{depth}": Spec(block, depth) for block in (16, 32, 64, 128) for depth in (32, 64, 96, 128, 192, 256)}
     found["n64_d256_h2"] = Spec(64, 256, heads=2)
     found["n64_d64_f16"] = Spec(64, 64, dtype="f16")
     found["n64_d128_f16"] = Spec(64, 128, dtype="f16")
+    for depth in (64, 128):
+        found[f"n64_d{depth}_split"] = Spec(64, depth, schedule="roles : split")
     found["n64_d128_h3"] = Spec(64, 128, heads=3)
     # Behind rotary embeddings: applied by the caller, gradients packed; or turned on load.
     found["n64_d128_rotary"] = Spec(64, 128, heads=3, rotary=every("interleaved", False), packed=True)
