@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace fovea::emulator {
@@ -29,6 +30,13 @@ public:
     for (size_t k = 0; k < steps.size(); ++k)
       steps[k] = std::min(steps[k], o.steps[k]);
   }
+  /// True when joining `o` would change nothing.
+  bool covers(const Clock &o) const {
+    for (size_t k = 0; k < o.steps.size(); ++k)
+      if (o.steps[k] > (*this)[uint32_t(k)])
+        return false;
+    return true;
+  }
 
 private:
   std::vector<uint32_t> steps;
@@ -36,18 +44,44 @@ private:
 
 /// A view: everything that happened before; the generic writes among it that the asynchronous proxy sees too; and what
 /// the tcgen05 fences order: handed out after fence::before_thread_sync, received, in force after fence::after_thread_sync.
+/// `foreign` is what is known of other clusters, by their index in the grid; `weak` is what relaxed barriers tell, which
+/// orders execution but, by the ISA, no memory.
 struct View {
-  Clock happened, proxied, tensorOut, tensorIn, tensor;
+  Clock happened, proxied, tensorOut, tensorIn, tensor, weak;
+  std::map<uint64_t, Clock> foreign;
+
   /// A barrier collects from a thread, a thread takes over from a barrier.
   void release(const View &from) {
     happened.join(from.happened);
     proxied.join(from.proxied);
     tensorOut.join(from.tensorOut);
+    weak.join(from.weak);
+    joinForeign(from.foreign);
   }
   void acquire(const View &from) {
     happened.join(from.happened);
     proxied.join(from.proxied);
     tensorIn.join(from.tensorOut);
+    weak.join(from.weak);
+    joinForeign(from.foreign);
+  }
+  /// True when acquire(from) would change nothing.
+  bool knows(const View &from) const {
+    for (auto &[cluster, clock] : from.foreign)
+      if (auto it = foreign.find(cluster); it == foreign.end() || !it->second.covers(clock))
+        return false;
+    return happened.covers(from.happened) && proxied.covers(from.proxied) && tensorIn.covers(from.tensorOut);
+  }
+  /// Lanes of a warp put together what they know.
+  void unite(const View &from) {
+    acquire(from);
+    tensorOut.join(from.tensorOut);
+    tensorIn.join(from.tensorIn);
+    tensor.join(from.tensor);
+  }
+  void joinForeign(const std::map<uint64_t, Clock> &from) {
+    for (auto &[cluster, clock] : from)
+      foreign[cluster].join(clock);
   }
 };
 
@@ -55,7 +89,9 @@ struct View {
 struct Mark {
   uint32_t actor = 0, step = 0;  ///< step 0: none
   uint32_t line = 0;
-  uint16_t warp = 0;
+  uint32_t lanes = 0;            ///< threads of the warp, for its ordinary instructions; 0: the warp or an engine as a whole
+  uint32_t instance = 0;         ///< tells one execution of an instruction from the next, within a warp
+  uint16_t warp = 0;             ///< index in the cluster
   uint8_t bytes = 0;             ///< mask inside the granule
   bool generic = true;
 };
@@ -64,6 +100,7 @@ struct Mark {
 struct Granule {
   Mark writes[2], reads[4];
   uint8_t nextRead = 0;
+  uint8_t written = 0;           ///< bytes that were ever written
 };
 
 } // namespace fovea::emulator

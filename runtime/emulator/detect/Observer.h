@@ -15,7 +15,8 @@ enum class AsyncKind : uint8_t;
 /// Who touches memory: PTX threads by ordinary instructions, the asynchronous proxy (TMA, bulk copies), or the tensor
 /// core (tcgen05.mma/cp, wgmma), which reads shared memory through the asynchronous proxy as well.
 enum class Proxy : uint8_t { Generic, Async, Tensor };
-enum class Access : uint8_t { Read, Write, Atomic };
+/// Strong: volatile, relaxed, acquire, release and .mmio loads and stores, by which threads talk to each other.
+enum class Access : uint8_t { Read, Write, Atomic, StrongRead, StrongWrite };
 
 /// Fences and waits that order without moving data.
 enum class Fence : uint8_t {
@@ -51,12 +52,13 @@ public:
   virtual void barrierArrive(Warp &, const Inst &, uint32_t /*id*/, uint64_t /*generation*/) {}
   virtual void barrierLeave(Warp &, const Inst &, uint32_t /*id*/, uint64_t /*generation*/) {}
   virtual void warpSync(Warp &, const Inst &, uint32_t /*lanes*/) {}
+  /// inst.r[0]: .relaxed.
   virtual void clusterArrive(Warp &, const Inst &, uint64_t /*generation*/) {}
   virtual void clusterLeave(Warp &, const Inst &, uint64_t /*generation*/) {}
   virtual void mbarrierInit(Warp &, const Inst &, Cta & /*owner*/, uint32_t /*offset*/) {}
   virtual void mbarrierArrive(Warp &, const Inst &, unsigned /*lane*/, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
-  /// A successful test: the lane saw `phase` complete.
-  virtual void mbarrierWaited(Warp &, const Inst &, unsigned /*lane*/, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
+  /// A successful test: the lanes saw `phase` complete.
+  virtual void mbarrierWaited(Warp &, const Inst &, uint32_t /*lanes*/, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
   /// An asynchronous arrival or complete_tx.
   virtual void mbarrierSignal(Cluster &, const AsyncOp &, Cta & /*owner*/, uint32_t /*offset*/, uint64_t /*phase*/) {}
 

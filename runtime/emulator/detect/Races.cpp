@@ -1,67 +1,18 @@
-// runtime/emulator/detect/Races.cpp - the race detector.
+// runtime/emulator/detect/Races.cpp - the race detector: hooks of the machine to views and shadows.
 #include "runtime/emulator/detect/Races.h"
-#include "runtime/emulator/detect/Clock.h"
-#include "runtime/emulator/machine/Machine.h"
-#include <set>
-#include <tuple>
-#include <unordered_map>
+#include "runtime/emulator/detect/RaceMemory.h"
 
 namespace fovea::emulator {
 namespace {
 
-/// Actors of a warp: its instructions, and the engines that work for it in order of issue.
-enum Engine : uint32_t { Self, TensorPipe, BulkReads, TmemStores, TmemLoads, Classic, WgmmaPipe, Engines };
-constexpr uint32_t kLoadActor = 1u << 30;   ///< + index: a load that completes on mbarriers
-constexpr uint32_t kWgmmaActor = 1u << 29;  ///< + first warp of a warp group: over when each of its warps has waited
-
-struct Barrier {
-  uint32_t actor = 0;
-  Mark init;
-  View phases[2];
-  uint64_t phase = 0;  ///< phases[phase & 1] collects for it
-  View &of(uint64_t p) {
-    if (p > phase) {  // later phases know all that earlier ones knew
-      phases[p & 1] = phases[phase & 1];
-      phase = p;
-    }
-    return phases[p & 1];
-  }
-};
-
-/// What ends a load: the barrier phases that its bytes were counted on.
-struct Load {
-  std::vector<std::pair<uint32_t, uint32_t>> done;
-};
-
-struct Operation {
-  View view;             ///< of the issuing warp, at issue
-  uint32_t actor = 0, step = 0;
-};
-
-struct WarpState {
-  View view;
-  uint32_t step = 1;
-  uint32_t engines[Engines] = {};      ///< operations handed to each engine
-  std::vector<uint32_t> bulkGroups;    ///< operations issued when each group was closed
-  std::vector<uint32_t> classicGroups;
-};
-
-struct ClusterState {
-  uint32_t warpsPerCta = 0, actors = 0;
-  std::vector<WarpState> warps;
-  std::vector<std::vector<Granule>> shared;  ///< per CTA
-  std::vector<std::vector<Granule>> tmem;    ///< per CTA: 8 lane groups x 512 columns
-  std::unordered_map<uint64_t, Barrier> mbarriers;
-  std::unordered_map<uint64_t, View> named, atomics;
-  View clusterPhases[2];
-  std::vector<Load> loads;
-  std::set<std::tuple<uint32_t, uint32_t, int>> said;
-};
-
-class Races final : public Observer {
+class Races final : public RaceDetector {
 public:
+  std::vector<UnwrittenRead> unwrittenReads() const override { return memory.unwrittenReads(); }
+
   void clusterBegin(Cluster &c) override {
     auto s = std::make_shared<ClusterState>();
+    const LaunchConfig &k = *c.launch->config;
+    s->index = c.id[0] + uint64_t(k.grid[0] / k.cluster[0]) * (c.id[1] + uint64_t(k.grid[1] / k.cluster[1]) * c.id[2]);
     s->warpsPerCta = uint32_t(c.ctas[0]->warps.size());
     s->warps.resize(c.ctas.size() * s->warpsPerCta);
     s->actors = uint32_t(s->warps.size()) * Engines;
@@ -69,116 +20,190 @@ public:
       s->shared.emplace_back((c.ctas[k]->shared.size() + 3) / 4);
       s->tmem.emplace_back(c.ctas[k]->tmem ? 8 * 512 : 0);
     }
-    for (uint32_t w = 0; w < s->warps.size(); ++w)
-      s->warps[w].view.happened.raise(actorOf(w, Self), 1);
     c.observerState = s;
+  }
+  void clusterEnd(Cluster &c) override {
+    std::lock_guard<std::mutex> hold(flagsLock);
+    for (auto [line, news] : ClusterState::of(c).waits)
+      waits[line] |= news;
+  }
+  std::vector<uint32_t> impliedWaits() const override {
+    std::lock_guard<std::mutex> hold(flagsLock);
+    std::vector<uint32_t> lines;
+    for (auto [line, news] : waits)
+      if (!news)
+        lines.push_back(line);
+    return lines;
+  }
+  void warpExit(Warp &w) override {
+    // Shared memory goes to another block when this one ends; a bulk store may still read it.
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    WarpState &ws = s.self(w);
+    uint32_t actor = s.actorOf(s.indexOf(w), BulkReads), seen = ws.view.happened[actor];
+    for (auto &entry : ws.own)
+      seen = std::max(seen, entry.second.happened[actor]);
+    if (seen < ws.engines[BulkReads] && s.said.insert({ws.lastBulkLine, 0, 6}).second)
+      c.report(&w, ws.lastBulkLine, -1, false,
+               "leak: the thread that issued the bulk copy of line " + std::to_string(ws.lastBulkLine) +
+                   " ends without cp.async.bulk.wait_group for it; the block's shared memory may be gone before it is read");
   }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
-  void shared(Warp &w, const Inst &i, Access a, Cta &owner, unsigned, uint32_t offset, uint32_t bytes) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    WarpState &ws = self(s, w);
+  void shared(Warp &w, const Inst &i, Access a, Cta &owner, unsigned lane, uint32_t offset, uint32_t bytes) override {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
     if (a == Access::Atomic) {
       // An atomic orders its threads by the location itself.
-      View &v = s.atomics[key(owner, offset)];
-      ws.view.acquire(v);
-      v.release(ws.view);
-      tick(s, w);
+      View &v = s.atomics[s.key(owner, offset)];
+      s.learn(w, kLaneBit[lane], [&](View &x) { x.acquire(v); });
+      v.release(s.published(w, kLaneBit[lane]));
+      s.tick(w);
       return;
     }
-    Mark m = mark(w, i.line, actorOf(indexOf(s, w), Self), ws.step, true);
-    touchShared(*w.cta->cluster, s, owner, offset, bytes, a == Access::Write, m, ws.view, w);
+    memory.touchShared(c, owner, offset, bytes, isWrite(a), s.laneMark(w, i.line, lane), s.known(w, lane), w);
+  }
+  void global(Warp &w, const Inst &i, Access a, unsigned lane, uint64_t address, uint32_t bytes) override {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    if (a == Access::Read || a == Access::Write)
+      return memory.touchGlobal(c, address, bytes, a == Access::Write, false, s.laneMark(w, i.line, lane), s.known(w, lane), w);
+    // Flags and counters: take over what others left at this address, touch it, leave what the last fence covers.
+    exchange(s, w, lane, address);
+    memory.touchGlobal(c, address, bytes, a != Access::StrongRead, true, s.laneMark(w, i.line, lane), s.known(w, lane), w);
   }
   void asyncShared(Cluster &c, const AsyncOp &op, Proxy p, Access a, Cta &owner, uint32_t offset, uint32_t bytes) override {
-    ClusterState &s = stateOf(c);
-    Operation &o = *static_cast<Operation *>(op.observerState);
-    Mark m = mark(*op.issuer, op.line, o.actor, o.step, p == Proxy::Generic);
-    touchShared(c, s, owner, offset, bytes, a != Access::Read, m, o.view, *op.issuer);
+    Operation &o = operation(op);
+    memory.touchShared(c, owner, offset, bytes, a != Access::Read, markOf(c, op, p == Proxy::Generic), o.view, *op.issuer);
+  }
+  void asyncGlobal(Cluster &c, const AsyncOp &op, Access a, uint64_t address, uint32_t bytes) override {
+    Operation &o = operation(op);
+    Mark m = markOf(c, op, false);
+    if (op.kind == AsyncKind::Store) {
+      m.actor = ClusterState::actorOf(m.warp, BulkWrites);
+      m.generic = false;
+    }
+    memory.touchGlobal(c, address, bytes, a != Access::Read, a == Access::Atomic, m, o.view, *op.issuer);
   }
   void tmem(Warp &w, const Inst &i, Access a, uint32_t address, uint32_t columns) override {
     if ((address >> 16) % 16)
       return;  // accesses cover whole groups of 16 lanes
-    ClusterState &s = stateOf(*w.cta->cluster);
-    WarpState &ws = self(s, w);
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    WarpState &ws = s.self(w);
     Engine e = a == Access::Write ? TmemStores : TmemLoads;
-    Mark m = mark(w, i.line, actorOf(indexOf(s, w), e), ws.engines[e] + 1, false);
-    checkFences(*w.cta->cluster, s, *w.cta, address, columns, a == Access::Write, m, ws.view, indexOf(s, w), w);
-    touchTmem(*w.cta->cluster, s, *w.cta, address, columns, a == Access::Write, m, ws.view, w);
+    Mark m = s.mark(w, i.line, s.actorOf(s.indexOf(w), e), ws.engines[e] + 1, false);
+    memory.checkTensorFences(c, *w.cta, address, columns, a == Access::Write, m, ws.view, w);
+    memory.touchTmem(c, *w.cta, address, columns, a == Access::Write, m, ws.view, w);
     ws.engines[e] = m.step;
   }
   void asyncTmem(Cluster &c, const AsyncOp &op, Access a, Cta &owner, uint32_t address, uint32_t columns) override {
     if ((address >> 16) % 16)
       return;
-    ClusterState &s = stateOf(c);
-    Operation &o = *static_cast<Operation *>(op.observerState);
-    Mark m = mark(*op.issuer, op.line, o.actor, o.step, false);
-    checkFences(c, s, owner, address, columns, a != Access::Read, m, o.view, indexOf(s, *op.issuer), *op.issuer);
-    touchTmem(c, s, owner, address, columns, a != Access::Read, m, o.view, *op.issuer);
+    Operation &o = operation(op);
+    Mark m = markOf(c, op, false);
+    memory.checkTensorFences(c, owner, address, columns, a != Access::Read, m, o.view, *op.issuer);
+    memory.touchTmem(c, owner, address, columns, a != Access::Read, m, o.view, *op.issuer);
   }
+  void tmemAlloc(Warp &w, const Inst &i, uint32_t address, uint32_t columns) override {
+    own(w, i, address, columns);
+    // What earlier owners left there is nobody's value.
+    auto &shadow = ClusterState::of(*w.cta->cluster).tmem[w.cta->rank];
+    for (uint32_t g = 0; g < 8; ++g)
+      for (uint32_t k = 0; k < columns; ++k)
+        shadow[g * 512 + ((address + k) & 511)].written = 0;
+  }
+  void tmemDealloc(Warp &w, const Inst &i, uint32_t address, uint32_t columns) override { own(w, i, address, columns); }
 
   // ---- order -------------------------------------------------------------------------------------------------------
   void fence(Warp &w, const Inst &, Fence f) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    WarpState &ws = self(s, w);
-    uint32_t index = indexOf(s, w);
-    if (f == Fence::ProxyAsync || f == Fence::ProxyAsyncShared) {
-      ws.view.proxied.join(ws.view.happened);
-      tick(s, w);
-    } else if (f == Fence::TcgenBefore) {
-      ws.view.tensorOut.join(ws.view.happened);
-      tick(s, w);
-    } else if (f == Fence::TcgenAfter) {
-      ws.view.tensor.join(ws.view.tensorIn);
-    } else if (f == Fence::TcgenWaitLoad) {
-      ws.view.happened.raise(actorOf(index, TmemLoads), ws.engines[TmemLoads]);
-    } else if (f == Fence::TcgenWaitStore) {
-      ws.view.happened.raise(actorOf(index, TmemStores), ws.engines[TmemStores]);
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    WarpState &ws = s.self(w);
+    uint32_t index = s.indexOf(w);
+    switch (f) {
+    case Fence::MbarrierInit:  // seen by the asynchronous units of the cluster as well
+      ws.fenced = s.published(w, w.active);
+      [[fallthrough]];
+    case Fence::ProxyAsync: case Fence::ProxyAsyncShared: case Fence::ProxyAsyncGlobal: {
+      Clock now = s.published(w, w.active).happened;
+      s.learn(w, w.active, [&](View &v) { v.proxied.join(now); });
+      s.tick(w);
+      break;
+    }
+    case Fence::Cluster: case Fence::Gpu: case Fence::Sys:
+      ws.fenced = s.published(w, w.active);
+      s.tick(w);
+      break;
+    case Fence::TcgenBefore:
+      s.learn(w, w.active, [](View &v) { v.tensorOut.join(v.happened); });
+      s.tick(w);
+      break;
+    case Fence::TcgenAfter: s.learn(w, w.active, [](View &v) { v.tensor.join(v.tensorIn); }); break;
+    case Fence::TcgenWaitLoad: over(s, w, s.actorOf(index, TmemLoads), ws.engines[TmemLoads]); break;
+    case Fence::TcgenWaitStore: over(s, w, s.actorOf(index, TmemStores), ws.engines[TmemStores]); break;
+    default: break;
     }
   }
+  void warpSync(Warp &w, const Inst &, uint32_t lanes) override { ClusterState::of(*w.cta->cluster).synchronise(w, lanes); }
   void barrierArrive(Warp &w, const Inst &, uint32_t id, uint64_t generation) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)].release(self(s, w).view);
-    tick(s, w);
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)].release(s.published(w, w.active));
+    s.tick(w);
   }
   void barrierLeave(Warp &w, const Inst &, uint32_t id, uint64_t generation) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    self(s, w).view.acquire(s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)]);
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    leave(s, w, s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)]);
   }
-  void clusterArrive(Warp &w, const Inst &, uint64_t generation) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    s.clusterPhases[generation & 1].release(self(s, w).view);
-    tick(s, w);
+  void clusterArrive(Warp &w, const Inst &i, uint64_t generation) override {
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    View now = s.published(w, w.active), &phase = s.clusterPhases[generation & 1];
+    if (i.r[0]) {  // .relaxed publishes only what a fence before it covers
+      phase.release(s.self(w).fenced);
+      phase.weak.join(now.happened);
+    } else {
+      phase.release(now);
+    }
+    s.tick(w);
   }
   void clusterLeave(Warp &w, const Inst &, uint64_t generation) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    self(s, w).view.acquire(s.clusterPhases[generation & 1]);
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    leave(s, w, s.clusterPhases[generation & 1]);
   }
   void mbarrierInit(Warp &w, const Inst &i, Cta &owner, uint32_t offset) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    Barrier fresh;
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    BarrierView fresh;
     fresh.actor = s.actors++;
-    fresh.init = mark(w, i.line, actorOf(indexOf(s, w), Self), self(s, w).step, true);
-    s.mbarriers[key(owner, offset)] = fresh;
+    fresh.init = s.laneMark(w, i.line, unsigned(__builtin_ctz(w.active)));
+    s.mbarriers[s.key(owner, offset)] = fresh;
   }
-  void mbarrierArrive(Warp &w, const Inst &i, unsigned, Cta &owner, uint32_t offset, uint64_t phase) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    afterInit(s, w, i.line, barrierOf(s, owner, offset));
-    barrierOf(s, owner, offset).of(phase).release(self(s, w).view);
-    tick(s, w);
+  void mbarrierArrive(Warp &w, const Inst &i, unsigned lane, Cta &owner, uint32_t offset, uint64_t phase) override {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    BarrierView &b = s.barrier(owner, offset);
+    memory.checkInit(c, b, owner, offset, signalMark(s, w, i.line, lane), s.known(w, lane), w);
+    b.of(phase).release(s.published(w, kLaneBit[lane]));
+    s.tick(w);
   }
-  void mbarrierWaited(Warp &w, const Inst &i, unsigned, Cta &owner, uint32_t offset, uint64_t phase) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    Barrier &b = barrierOf(s, owner, offset);
-    afterInit(s, w, i.line, b);
+  void mbarrierWaited(Warp &w, const Inst &i, uint32_t lanes, Cta &owner, uint32_t offset, uint64_t phase) override {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    BarrierView &b = s.barrier(owner, offset);
+    unsigned lane = unsigned(__builtin_ctz(lanes));
+    memory.checkInit(c, b, owner, offset, signalMark(s, w, i.line, lane), s.known(w, lane), w);
+    bool &news = s.waits[i.line];
     if (phase == ~uint64_t(0))  // the phase before the first: nothing happened in it
       return;
     View &v = b.phase == phase + 1 ? b.phases[phase & 1] : b.of(phase);
-    self(s, w).view.acquire(v);
+    s.learn(w, lanes, [&](View &x) {
+      news |= !x.knows(v);
+      x.acquire(v);
+    });
   }
   void mbarrierSignal(Cluster &c, const AsyncOp &op, Cta &owner, uint32_t offset, uint64_t phase) override {
-    ClusterState &s = stateOf(c);
-    Operation &o = *static_cast<Operation *>(op.observerState);
-    Barrier &b = barrierOf(s, owner, offset);
+    ClusterState &s = ClusterState::of(c);
+    Operation &o = operation(op);
+    BarrierView &b = s.barrier(owner, offset);
+    memory.checkInit(c, b, owner, offset, markOf(c, op, op.kind == AsyncKind::ClassicArrive), o.view, *op.issuer);
     View &v = b.of(phase);
     v.release(o.view);
     if (op.kind == AsyncKind::Commit) {  // fence::before_thread_sync is part of it
@@ -194,15 +219,15 @@ public:
   }
 
   // ---- operations --------------------------------------------------------------------------------------------------
-  void asyncIssue(Warp &w, const Inst &, unsigned, AsyncOp &op) override {
-    Cluster &c = *w.cta->cluster;
-    ClusterState &s = stateOf(c);
-    uint32_t index = indexOf(s, w);
+  void asyncIssue(Warp &w, const Inst &i, unsigned lane, AsyncOp &op) override {
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    uint32_t index = s.indexOf(w);
     WarpState &ws = s.warps[index];
     auto *o = new Operation;
-    o->view = ws.view;
+    bool together = op.kind == AsyncKind::Wgmma || op.kind == AsyncKind::Classic || op.kind == AsyncKind::ClassicArrive;
+    o->view = s.published(w, together ? w.active : kLaneBit[lane]);
     auto engine = [&](Engine e, uint32_t at) {
-      o->actor = actorOf(at, e);
+      o->actor = s.actorOf(at, e);
       o->step = ++s.warps[at].engines[e];
     };
     switch (op.kind) {
@@ -210,19 +235,26 @@ public:
       o->actor = kLoadActor + uint32_t(s.loads.size());
       o->step = 1;
       s.loads.emplace_back();
+      s.loads.back().line = i.line;
       break;
-    case AsyncKind::Store: engine(BulkReads, index); break;
+    case AsyncKind::Store:
+      engine(BulkWrites, index);
+      engine(BulkReads, index);
+      ws.lastBulkLine = i.line;
+      break;
     case AsyncKind::Tensor: engine(TensorPipe, index); break;
     case AsyncKind::Commit:  // stands for all that went before it
-      o->actor = actorOf(index, TensorPipe);
+      o->actor = s.actorOf(index, TensorPipe);
       o->step = ws.engines[TensorPipe];
       break;
     case AsyncKind::Wgmma: {
       // Each warp computes its rows on its own: only what all four know has happened before all of it.
       uint32_t first = index / 4 * 4;
       for (uint32_t k = 0; k < 4; ++k) {
-        o->view.happened.meet(s.warps[first + k].view.happened);
-        o->view.proxied.meet(s.warps[first + k].view.proxied);
+        const Warp &other = *w.cta->warps[w.id / 4 * 4 + k];
+        View v = s.published(other, other.live);
+        o->view.happened.meet(v.happened);
+        o->view.proxied.meet(v.proxied);
       }
       o->actor = kWgmmaActor + first;
       o->step = ++s.warps[first].engines[WgmmaPipe];
@@ -230,7 +262,7 @@ public:
     }
     case AsyncKind::Classic: engine(Classic, index); break;
     case AsyncKind::ClassicArrive:
-      o->actor = actorOf(index, Classic);
+      o->actor = s.actorOf(index, Classic);
       o->step = ws.engines[Classic];
       break;
     }
@@ -238,188 +270,87 @@ public:
     if (op.kind == AsyncKind::Tensor)
       o->view.happened.raise(o->actor, o->step - 1);
     op.observerState = o;
-    tick(s, w);
+    s.tick(w);
   }
   void asyncDone(Cluster &, const AsyncOp &op) override { delete static_cast<Operation *>(op.observerState); }
   void groupCommit(Warp &w, const Inst &, AsyncKind kind) override {
-    WarpState &ws = self(stateOf(*w.cta->cluster), w);
+    WarpState &ws = ClusterState::of(*w.cta->cluster).self(w);
     (kind == AsyncKind::Store ? ws.bulkGroups : ws.classicGroups).push_back(ws.engines[kind == AsyncKind::Store ? BulkReads : Classic]);
   }
-  void groupWaited(Warp &w, const Inst &, AsyncKind kind, uint64_t pending, bool) override {
-    ClusterState &s = stateOf(*w.cta->cluster);
-    uint32_t index = indexOf(s, w);
+  void groupWaited(Warp &w, const Inst &, AsyncKind kind, uint64_t pending, bool readOnly) override {
+    ClusterState &s = ClusterState::of(*w.cta->cluster);
+    uint32_t index = s.indexOf(w);
     WarpState &ws = s.warps[index];
-    if (kind == AsyncKind::Wgmma) {
-      ws.view.happened.raise(actorOf(index, WgmmaPipe), uint32_t(pending));
-      return;
-    }
+    if (kind == AsyncKind::Wgmma)
+      return over(s, w, s.actorOf(index, WgmmaPipe), uint32_t(pending));
     Engine e = kind == AsyncKind::Store ? BulkReads : Classic;
     auto &groups = kind == AsyncKind::Store ? ws.bulkGroups : ws.classicGroups;
-    if (pending == ~uint64_t(0))
-      ws.view.happened.raise(actorOf(index, e), ws.engines[e]);
-    else if (groups.size() > pending)
-      ws.view.happened.raise(actorOf(index, e), groups[groups.size() - 1 - size_t(pending)]);
+    uint32_t step = pending == ~uint64_t(0) ? ws.engines[e] : groups.size() > pending ? groups[groups.size() - 1 - size_t(pending)] : 0;
+    over(s, w, s.actorOf(index, e), step);
+    if (kind == AsyncKind::Store && !readOnly)
+      over(s, w, s.actorOf(index, BulkWrites), step);
   }
 
 private:
-  static ClusterState &stateOf(Cluster &c) { return *static_cast<ClusterState *>(c.observerState.get()); }
-  static uint32_t indexOf(const ClusterState &s, const Warp &w) { return w.cta->rank * s.warpsPerCta + w.id; }
-  static uint32_t actorOf(uint32_t warp, Engine e) { return warp * Engines + e; }
-  static WarpState &self(ClusterState &s, const Warp &w) { return s.warps[indexOf(s, w)]; }
-  static uint64_t key(const Cta &c, uint32_t offset) { return uint64_t(c.rank) << 32 | offset; }
-  static Barrier &barrierOf(ClusterState &s, const Cta &owner, uint32_t offset) {
-    auto [it, fresh] = s.mbarriers.try_emplace(key(owner, offset));
-    if (fresh)
-      it->second.actor = s.actors++;
-    return it->second;
-  }
-  /// The warp's next accesses are later than what it has just released.
-  static void tick(ClusterState &s, const Warp &w) {
-    uint32_t index = indexOf(s, w);
-    s.warps[index].view.happened.raise(actorOf(index, Self), ++s.warps[index].step);
-  }
-  static Mark mark(const Warp &w, uint32_t line, uint32_t actor, uint32_t step, bool generic) {
-    Mark m;
-    m.actor = actor;
-    m.step = step;
-    m.line = line;
-    m.warp = uint16_t(w.id);
-    m.generic = generic;
+  RaceMemory memory;
+  /// What passed through global memory: at each address, by cluster, what its threads had published.
+  mutable std::mutex flagsLock;
+  std::map<uint32_t, bool> waits;
+  std::unordered_map<uint64_t, std::map<uint64_t, Clock>> flags;
+
+  /// A thread's operation on an mbarrier, which touches no data.
+  static Mark signalMark(ClusterState &s, const Warp &w, uint32_t line, unsigned lane) {
+    Mark m = s.mark(w, line, s.actorOf(s.indexOf(w), Self), s.self(w).step, true);
+    m.lanes = kLaneBit[lane];
     return m;
   }
-
-  static bool ordered(const ClusterState &s, const Mark &earlier, const Mark &now, const Clock &seen) {
-    if (!earlier.step || earlier.actor == now.actor)
-      return true;
-    if (earlier.actor >= kLoadActor) {
-      for (auto [actor, step] : s.loads[earlier.actor - kLoadActor].done)
-        if (seen[actor] >= step)
-          return true;
-      return false;
-    }
-    if (earlier.actor >= kWgmmaActor) {
-      for (uint32_t k = 0; k < 4; ++k)
-        if (seen[actorOf(earlier.actor - kWgmmaActor + k, WgmmaPipe)] < earlier.step)
-          return false;
-      return true;
-    }
-    return seen[earlier.actor] >= earlier.step;
+  static bool isWrite(Access a) { return a == Access::Write || a == Access::StrongWrite; }
+  static Operation &operation(const AsyncOp &op) { return *static_cast<Operation *>(op.observerState); }
+  static Mark markOf(Cluster &c, const AsyncOp &op, bool generic) {
+    return ClusterState::of(c).mark(*op.issuer, op.line, operation(op).actor, operation(op).step, generic);
   }
-
-  void conflict(Cluster &c, ClusterState &s, const Mark &earlier, const Mark &now, bool earlierWrites, bool nowWrites, const std::string &where, bool onlyProxy, Warp &w) {
-    if (!s.said.insert({earlier.line, now.line, onlyProxy}).second)
-      return;
-    std::string text;
-    if (onlyProxy)
-      text = "fence: line " + std::to_string(now.line) + " reads " + where + " through the asynchronous proxy, written by an ordinary store at line " +
-             std::to_string(earlier.line) + " (warp " + std::to_string(earlier.warp) + ") with no fence.proxy.async between";
-    else
-      text = std::string("race: ") + (nowWrites ? "write" : "read") + " at line " + std::to_string(now.line) + " of " + where + " is not ordered after the " +
-             (earlierWrites ? "write" : "read") + " at line " + std::to_string(earlier.line) + " (warp " + std::to_string(earlier.warp) + ")";
-    // All threads storing one value to one place is common (a role table, a cleared flag) and harmless: a warning.
-    bool sameStore = earlier.line == now.line && earlierWrites && nowWrites && earlier.generic && now.generic;
-    c.report(&w, now.line, -1, sameStore, text);
+  static void over(ClusterState &s, Warp &w, uint32_t actor, uint32_t step) {
+    s.learn(w, w.active, [&](View &v) { v.happened.raise(actor, step); });
   }
-
-  void afterInit(ClusterState &s, Warp &w, uint32_t line, const Barrier &b) {
-    Mark m = mark(w, line, actorOf(indexOf(s, w), Self), self(s, w).step, true);
-    if (!ordered(s, b.init, m, self(s, w).view.happened))
-      conflict(*w.cta->cluster, s, b.init, m, true, false, "an mbarrier (its init)", false, w);
-  }
-
-  void touch(Cluster &c, ClusterState &s, Granule &g, bool write, const Mark &m, const View &seen, const std::string &where, Warp &w) {
-    for (Mark &e : g.writes) {
-      if (!(e.bytes & m.bytes))
-        continue;
-      if (!ordered(s, e, m, seen.happened))
-        conflict(c, s, e, m, true, write, where, false, w);
-      else if (!write && !m.generic && e.generic && e.step && e.actor != m.actor && seen.proxied[e.actor] < e.step)
-        conflict(c, s, e, m, true, write, where, true, w);
-    }
-    if (write) {
-      for (Mark &e : g.reads)
-        if ((e.bytes & m.bytes) && !ordered(s, e, m, seen.happened))
-          conflict(c, s, e, m, false, true, where, false, w);
-      // Older marks that the new write covers are history.
-      for (Mark &e : g.reads)
-        if (!(e.bytes & ~m.bytes))
-          e = Mark();
-      if (!(g.writes[0].bytes & ~m.bytes))
-        g.writes[0] = m;
-      else if (!(g.writes[1].bytes & ~m.bytes))
-        g.writes[1] = m;
-      else {
-        g.writes[1] = g.writes[0];
-        g.writes[0] = m;
-      }
-      if (!(g.writes[1].bytes & ~m.bytes) && &g.writes[1] != &g.writes[0] && g.writes[0].step == m.step && g.writes[0].actor == m.actor)
-        g.writes[1] = Mark();
-      return;
-    }
-    for (Mark &e : g.reads)
-      if (e.step && e.actor == m.actor) {
-        uint8_t bytes = e.bytes | m.bytes;
-        e = m;
-        e.bytes = bytes;
-        return;
-      }
-    for (Mark &e : g.reads)
-      if (!e.step || ordered(s, e, m, seen.happened)) {  // a read that is ordered before this one is covered by it
-        uint8_t bytes = e.step ? e.bytes | m.bytes : m.bytes;
-        e = m;
-        e.bytes = bytes;
-        return;
-      }
-    g.reads[g.nextRead++ & 3] = m;
-  }
-
-  void touchShared(Cluster &c, ClusterState &s, Cta &owner, uint32_t offset, uint32_t bytes, bool write, Mark m, const View &seen, Warp &w) {
-    auto &shadow = s.shared[owner.rank];
-    for (uint32_t at = offset; at < offset + bytes;) {
-      uint32_t granule = at / 4, end = std::min(granule * 4 + 4, offset + bytes);
-      m.bytes = uint8_t(((1u << (end - at)) - 1) << (at % 4));
-      if (granule < shadow.size())
-        touch(c, s, shadow[granule], write, m, seen, sharedName, w);
-      at = end;
+  /// The end of a barrier that all threads of the warp arrived at is one for the warp, too.
+  static void leave(ClusterState &s, Warp &w, const View &v) {
+    s.learn(w, w.active, [&](View &x) { x.acquire(v); });
+    if (s.whole(w, w.active)) {
+      WarpState &ws = s.self(w);
+      for (auto &entry : ws.own)
+        ws.view.unite(entry.second);
+      ws.own.clear();
     }
   }
-  /// Accesses to tensor memory by different warps also need fence::before on one side and fence::after on the other. Only a
-  /// warning: proven compilers leave them out where a barrier stands.
-  void checkFences(Cluster &c, ClusterState &s, Cta &owner, uint32_t address, uint32_t columns, bool write, const Mark &m, const View &seen, uint32_t self, Warp &w) {
-    auto &shadow = s.tmem[owner.rank];
-    uint32_t group = (address >> 16) / 16;
-    if (shadow.empty() || group >= 8)
-      return;
-    for (uint32_t k = address & 0xffff; k < (address & 0xffff) + columns && k < 512; ++k) {
-      Granule &g = shadow[group * 512 + k];
-      auto check = [&](const Mark &e) {
-        bool own = e.actor == m.actor || (e.actor / Engines == self && e.actor % Engines != TensorPipe);
-        if (!e.step || own || !ordered(s, e, m, seen.happened) || seen.tensor[e.actor] >= e.step || !s.said.insert({e.line, m.line, 2}).second)
-          return;
-        c.report(&w, m.line, -1, true,
-                 "fence: tensor memory accessed at line " + std::to_string(m.line) + " after line " + std::to_string(e.line) + " (warp " + std::to_string(e.warp) +
-                     ") without tcgen05.fence::before_thread_sync there and ::after_thread_sync here");
-      };
-      check(g.writes[0]);
-      if (write)
-        for (const Mark &e : g.reads)
-          check(e);
-    }
+  void exchange(ClusterState &s, Warp &w, unsigned lane, uint64_t address) {
+    View mine = s.published(w, kLaneBit[lane]);
+    mine.happened.raise(s.actorOf(s.indexOf(w), Self), s.self(w).step);
+    std::lock_guard<std::mutex> hold(flagsLock);
+    std::map<uint64_t, Clock> &flag = flags[address];
+    s.learn(w, kLaneBit[lane], [&](View &x) {
+      x.joinForeign(flag);
+      if (auto it = flag.find(s.index); it != flag.end())
+        x.happened.join(it->second);
+    });
+    flag[s.index].join(mine.happened);
+    for (auto &[cluster, clock] : mine.foreign)
+      flag[cluster].join(clock);
+    s.tick(w);
   }
-  void touchTmem(Cluster &c, ClusterState &s, Cta &owner, uint32_t address, uint32_t columns, bool write, Mark m, const View &seen, Warp &w) {
-    auto &shadow = s.tmem[owner.rank];
-    if (shadow.empty())
-      shadow.resize(8 * 512);
-    uint32_t group = (address >> 16) / 16;
-    m.bytes = 1;
-    for (uint32_t k = address & 0xffff; k < (address & 0xffff) + columns && k < 512 && group < 8; ++k)
-      touch(c, s, shadow[group * 512 + k], write, m, seen, tmemName, w);
+  /// Allocation and release of tensor memory: all accesses by others lie after the one and before the other.
+  void own(Warp &w, const Inst &i, uint32_t address, uint32_t columns) {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    Mark m = s.mark(w, i.line, s.actorOf(s.indexOf(w), Self), s.use(w), true);
+    m.lanes = 1;
+    for (uint32_t group = 0; group < 8; ++group)
+      memory.touchTmem(c, *w.cta, (group * 16) << 16 | (address & 0xffff), columns, true, m, s.self(w).view, w);
+    s.tick(w);
   }
-  const std::string sharedName = "shared memory", tmemName = "tensor memory";
 };
 
 } // namespace
 
-std::unique_ptr<Observer> makeRaceDetector() { return std::make_unique<Races>(); }
+std::unique_ptr<RaceDetector> makeRaceDetector() { return std::make_unique<Races>(); }
 
 } // namespace fovea::emulator

@@ -1,6 +1,7 @@
 // runtime/emulator/driver/LaunchApi.cpp - launches, occupancy, streams, events. Everything happens at the call.
 #include "runtime/emulator/driver/Enter.h"
 #include "runtime/emulator/driver/Policy.h"
+#include "runtime/emulator/driver/Record.h"
 #include "runtime/emulator/driver/State.h"
 #include <cstring>
 
@@ -76,6 +77,7 @@ static CUresult launch(const CUlaunchConfig &c, CUfunction function, void **para
     say("launch of " + function->name + ": " + bad);
     return CUDA_ERROR_INVALID_VALUE;
   }
+  recordLaunch(program, code, k, call.device->memory);
   emulator::Report r = runWithDetectors(program, code, k);
   State &s = state();
   s.lastText = r.text();

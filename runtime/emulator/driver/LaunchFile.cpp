@@ -203,7 +203,7 @@ struct Runner {
   void makeBuffers(const Json &all) {
     for (auto &item : all.items()) {
       const Json &b = item.value();
-      keys(b, "buffers." + item.key(), {"npy", "bytes", "fill", "save", "dtype", "shape", "align"});
+      keys(b, "buffers." + item.key(), {"npy", "bytes", "fill", "save", "dtype", "shape", "align", "address"});
       uint64_t align = b.contains("align") ? number(b["align"], "align") : 256;
       if (!align || align & (align - 1) || align > (1u << 30))
         fail("buffers." + item.key() + ": align must be a power of two");
@@ -222,7 +222,17 @@ struct Runner {
         else if (fill != "poison")
           fail("buffers." + item.key() + ": fill is poison or zero, found '" + fill + "'");
       }
-      uint64_t a = memory.allocate(bytes, item.key(), align);
+      uint64_t a;
+      if (b.contains("address")) {
+        a = number(b["address"], "address");
+        try {
+          memory.place(a, bytes, item.key());
+        } catch (const std::invalid_argument &e) {
+          fail("buffers." + item.key() + ": " + e.what());
+        }
+      } else {
+        a = memory.allocate(bytes, item.key(), align);
+      }
       if (!data.empty())
         memory.write(a, data.data(), data.size());
       buffers[item.key()] = {a, bytes};
@@ -271,9 +281,9 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       if (several)
         keys(l, "launches", {"ptx", "kernel", "grid", "block", "cluster", "dynamic_smem", "params"});
       std::string ptx = several && l.contains("ptx") ? run.folder + l["ptx"].get<std::string>() : options.ptx;
-      if (ptx.empty())
+      if (ptx.empty() && !options.text)
         fail("no PTX file is named");
-      Program program(readText(ptx), *chip, run.memory);
+      Program program(options.text ? *options.text : readText(ptx), *chip, run.memory);
       LaunchConfig c;
       triple(l, "grid", c.grid);
       triple(l, "block", c.block);
@@ -320,6 +330,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       Report r = timeline ? program.run(*code, c) : cu::runWithDetectors(program, *code, c, options.detect);
       report.findings.insert(report.findings.end(), r.findings.begin(), r.findings.end());
       report.warpInstructions += r.warpInstructions;
+      report.impliedWaits.insert(report.impliedWaits.end(), r.impliedWaits.begin(), r.impliedWaits.end());
       if (r.failed())
         break;
     }
@@ -336,6 +347,10 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
         auto [at, bytes] = run.buffers[item.key()];
         std::vector<uint8_t> data(bytes);
         run.memory.read(at, data.data(), bytes);
+        if (options.results) {
+          (*options.results)[item.key()] = std::move(data);
+          continue;
+        }
         std::string dtype = b.contains("dtype") ? b["dtype"].get<std::string>() : "uint8";
         std::vector<uint64_t> shape = b.contains("shape") ? numbers<uint64_t>(b["shape"], "shape") : std::vector<uint64_t>{bytes / std::max<size_t>(1, npyElementBytes(dtype))};
         std::string to = options.outputs.empty() ? run.folder : options.outputs + "/";

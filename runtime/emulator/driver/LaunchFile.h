@@ -15,6 +15,9 @@ struct LaunchOptions {
   unsigned threads = 0;
   bool detect = false;            ///< watch for races, missing fences, poison (also FOVEA_EMULATE_DETECT)
   std::string trace;              ///< file for the timelines, "" none; takes the detectors' place
+  const std::string *text = nullptr;  ///< PTX in place of `ptx`'s contents
+  /// Gets the bytes of the buffers that the file saves; then no file is written.
+  std::map<std::string, std::vector<uint8_t>> *results = nullptr;
 };
 
 /// Runs the file. Unknown keys and values that make no sense throw std::runtime_error with the key's name; LoadError for

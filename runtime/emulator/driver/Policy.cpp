@@ -1,6 +1,6 @@
 // runtime/emulator/driver/Policy.cpp - how the environment says that kernels are to be run.
 #include "runtime/emulator/driver/Policy.h"
-#include "runtime/emulator/detect/Races.h"
+#include "runtime/emulator/detect/Uninitialised.h"
 #include <cstdio>
 #include <cstdlib>
 
@@ -40,12 +40,10 @@ bool applyPolicy(emulator::LaunchConfig &c) {
 
 emulator::Report runWithDetectors(emulator::Program &program, const emulator::Code &code, emulator::LaunchConfig config, bool detect) {
   const char *asked = std::getenv("FOVEA_EMULATE_DETECT");
-  std::unique_ptr<emulator::Observer> races;
-  if (detect || (asked && *asked && std::string(asked) != "0")) {
-    races = emulator::makeRaceDetector();
-    config.observer = races.get();
-  }
-  return program.run(code, config);
+  if (!detect && (!asked || !*asked || std::string(asked) == "0"))
+    return program.run(code, config);
+  std::unique_ptr<emulator::RaceDetector> races = emulator::makeRaceDetector();
+  return emulator::runAndCheckInputs(program, code, config, program.space(), *races);
 }
 
 } // namespace fovea::cu

@@ -2,16 +2,17 @@
 #include "runtime/emulator/machine/AddressSpace.h"
 #include <cstdio>
 #include <new>
+#include <stdexcept>
 
 namespace fovea::emulator {
 
-void poison(void *to, size_t bytes) {
+void poison(void *to, size_t bytes, uint32_t word) {
   auto *p = static_cast<uint8_t *>(to);
   size_t i = 0;
   for (; i + 4 <= bytes; i += 4)
-    std::memcpy(p + i, &kPoison, 4);
+    std::memcpy(p + i, &word, 4);
   for (; i < bytes; ++i)
-    p[i] = uint8_t(kPoison >> (8 * (i & 3)));
+    p[i] = uint8_t(word >> (8 * (i & 3)));
 }
 
 static std::string hex(uint64_t v) {
@@ -48,6 +49,38 @@ void AddressSpace::adopt(void *host, uint64_t bytes, std::string name) {
   a.host = static_cast<uint8_t *>(host);
   a.name = name.empty() ? "host#" + std::to_string(++unnamed) : std::move(name);
   allocations[a.base] = std::move(a);
+}
+
+std::vector<const Allocation *> AddressSpace::all() const {
+  std::vector<const Allocation *> v;
+  for (auto &entry : allocations)
+    v.push_back(&entry.second);
+  return v;
+}
+
+void AddressSpace::place(uint64_t address, uint64_t bytes, std::string name) {
+  std::lock_guard<std::mutex> hold(lock);
+  if (bytes > (uint64_t(1) << 40))
+    throw std::bad_alloc();
+  auto above = allocations.upper_bound(address);
+  bool overlaps = address + bytes < address || (address + bytes) & kWindowMask || (above != allocations.end() && address + bytes > above->first);
+  if (above != allocations.begin()) {
+    const Allocation &below = std::prev(above)->second;
+    overlaps |= below.base + std::max<uint64_t>(below.size, 1) > address;
+  }
+  if (overlaps)
+    throw std::invalid_argument("'" + name + "' cannot lie at " + hex(address) + ": other memory is there");
+  Allocation a;
+  a.base = address;
+  a.size = bytes;
+  a.owned.reset(new uint8_t[bytes + 16]);
+  a.host = a.owned.get();
+  poison(a.host, bytes);
+  a.name = std::move(name);
+  usedBytes += bytes;
+  if (address < (uint64_t(1) << 47))
+    next = std::max(next, (address + bytes + 65536 + 65535) & ~uint64_t(65535));
+  allocations.emplace(address, std::move(a));
 }
 
 bool AddressSpace::release(uint64_t address) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace fovea::emulator {
 
@@ -17,7 +18,7 @@ constexpr uint64_t kWindowMask = uint64_t(0xff) << 56;
 
 /// What unwritten memory holds: a signalling NaN as f32, NaNs as bf16 pairs and as f64.
 constexpr uint32_t kPoison = 0x7FA0DEAD;
-void poison(void *to, size_t bytes);
+void poison(void *to, size_t bytes, uint32_t word = kPoison);
 
 struct Allocation {
   uint64_t base = 0, size = 0;
@@ -42,6 +43,11 @@ public:
   /// "buffer + offset" for messages.
   std::string describe(uint64_t address) const;
   uint64_t used() const { return usedBytes; }
+  /// Every allocation, in the order of their addresses.
+  std::vector<const Allocation *> all() const;
+  /// Poisoned memory at a given address, for repeating a recorded launch. Throws std::invalid_argument when it would
+  /// overlap what is there.
+  void place(uint64_t address, uint64_t bytes, std::string name);
 
   void read(uint64_t address, void *to, size_t bytes) override;
   void write(uint64_t address, const void *from, size_t bytes) override;

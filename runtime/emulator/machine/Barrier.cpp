@@ -37,7 +37,7 @@ Step namedBarrier(Warp &w, const Inst &i) {
   bool justWoken = false;
   if (g.token == 0) {
     if (f.aligned)
-      requireConverged(w, "bar / barrier.cta.aligned");
+      requireConverged(w, "bar / barrier.cta.aligned", true);
     if (b.arrived && f.hasCount && b.expected && b.expected != count)
       faultAt(w, lane, "barrier: named barrier " + std::to_string(id) + " is used with a count of " + std::to_string(count) +
                            " while " + std::to_string(b.arrived) + " threads wait with a count of " + std::to_string(b.expected));
@@ -77,6 +77,7 @@ Step namedBarrier(Warp &w, const Inst &i) {
   if (b.generation == generation)
     return park(w, Wait::NamedBarrier, id, needed());
   g.token = 0;
+  w.metByBranch = false;
   if (f.reduction == 1)
     forLanes(w, w.reg<uint32_t>(i.r[0]), [&](int) { return b.resultPopc; });
   else if (f.reduction) {
@@ -187,12 +188,12 @@ void barrier(Decoder &d) {  // bar, barrier
   }
   if (d.mods.take(".cluster")) {
     int what = d.mods.oneOf({".arrive", ".wait"});
-    d.mods.oneOf({".release", ".relaxed", ".acquire"});
+    int order = d.mods.oneOf({".release", ".relaxed", ".acquire"});
     d.mods.take(".aligned");
     d.count(0, 0);
     if (what < 0)
       d.fail("'barrier.cluster' needs .arrive or .wait");
-    d.emit(what == 0 ? clusterArrive : clusterWait);
+    d.emit(what == 0 ? clusterArrive : clusterWait).r[0] = order == 1;
     return;
   }
   d.mods.take(".cta");

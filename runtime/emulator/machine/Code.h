@@ -65,6 +65,7 @@ struct Code {
   bool serialWgmma = false;
   uint32_t earlyTmemUseLine = 0;               ///< a tcgen05.ld result used before its wait::ld, 0 none
   uint32_t serialWgmmaLine = 0;                ///< the first such touch
+  uint32_t unfencedWgmmaLine = 0;              ///< a wgmma whose registers others touched since the last wgmma.fence, 0 none
   uint32_t ptxRegisters = 0;
 };
 

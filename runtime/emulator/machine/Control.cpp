@@ -142,7 +142,8 @@ Step runPrintf(Warp &w, const Inst &i) {
         std::snprintf(buffer, sizeof buffer, "0x%llx", static_cast<unsigned long long>(next(8)));
       out += buffer;
     }
-    std::fputs(out.c_str(), stdout);
+    if (!cta.cluster->launch->config->quiet)
+      std::fputs(out.c_str(), stdout);
   });
   std::fflush(stdout);
   return Step::Next;

@@ -182,6 +182,9 @@ void Decoder::instruction() {
   if ((!wgmmaOpen.empty() || !wgmmaGroups.empty()) && !code->serialWgmma && o != "wgmma")
     for (const Operand &operand : in->operands)
       checkInFlight(operand);
+  if (wgmmaFence && o != "wgmma")
+    for (const Operand &operand : in->operands)
+      noteUse(operand);
   if (o == "bra")
     branch();
   else if (o == "brx")
@@ -242,6 +245,23 @@ void Decoder::checkInFlight(const Operand &o) {
     return;
   code->serialWgmma = true;
   code->serialWgmmaLine = uint32_t(in->line);
+}
+
+void Decoder::noteUse(const Operand &o) {
+  for (const Operand &p : o.parts)
+    noteUse(p);
+  if (o.kind == Operand::Register && widthOf(o))
+    sinceFence.insert(registerAt(o.reg));
+}
+
+void Decoder::wgmmaUses(const std::vector<uint32_t> &registers) {
+  if (code->unfencedWgmmaLine)
+    return;
+  bool touched = !wgmmaFence;
+  for (uint32_t r : registers)
+    touched |= sinceFence.count(r) != 0;
+  if (touched)
+    code->unfencedWgmmaLine = uint32_t(in->line);
 }
 
 void Decoder::branch() {

@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace fovea::emulator {
 
@@ -98,6 +99,10 @@ public:
   void tmemWaited() { tmemLoads.clear(); }
   // wgmma accumulators in flight, in the order of the text: touching one serialises the kernel's wgmmas.
   void wgmmaIssued(const std::vector<uint32_t> &registers) { wgmmaOpen.insert(wgmmaOpen.end(), registers.begin(), registers.end()); }
+  /// wgmma.fence: orders the registers' other uses before it with the wgmmas behind it (in the order of the text).
+  void wgmmaFenced() { wgmmaFence = true, sinceFence.clear(); }
+  /// This wgmma has these registers as its accumulators or as A: others must not have touched them since the fence.
+  void wgmmaUses(const std::vector<uint32_t> &registers);
   void wgmmaCommitted() { wgmmaGroups.push_back(std::move(wgmmaOpen)), wgmmaOpen.clear(); }
   void wgmmaWaited(uint64_t n) {
     while (wgmmaGroups.size() > n)
@@ -136,6 +141,9 @@ private:
   uint32_t special(const Operand &o, int bytes);
   std::vector<uint32_t> wgmmaOpen, tmemLoads;
   std::deque<std::vector<uint32_t>> wgmmaGroups;
+  bool wgmmaFence = false;
+  std::unordered_set<uint32_t> sinceFence;  ///< registers that other instructions used since the last wgmma.fence
+  void noteUse(const Operand &o);
   void checkInFlight(const Operand &o), checkLoaded(const Operand &o);
   void body(Frame &f);
   void instruction();

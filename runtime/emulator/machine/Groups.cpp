@@ -51,6 +51,7 @@ static bool arriveJoin(Warp &w, uint32_t pc) {
   Join &j = w.joins[size_t(g.join)];
   j.arrived |= g.mask;
   if (j.arrived == j.expected) {
+    w.metByBranch |= j.arrived != g.mask;
     g.mask = j.arrived;
     g.join = j.parent;
     j.used = false;

@@ -9,9 +9,16 @@ void faultAt(const Warp &w, int lane, const std::string &message) {
   throw LocatedFault(message, &w, w.group ? w.code->insts[w.group->pc].line : 0, lane);
 }
 
-void requireConverged(Warp &w, const char *what) {
+void requireConverged(Warp &w, const char *what, bool barrier) {
   if (w.active != w.live)
     faultAt(w, __builtin_ctz(w.active), std::string("warp: ") + what + " is .aligned but only some threads of the warp execute it");
+  if (!w.metByBranch || barrier)
+    return;
+  w.metByBranch = false;
+  Cluster &c = *w.cta->cluster;
+  if (c.launch->config->observer && w.group)
+    c.report(&w, w.code->insts[w.group->pc].line, -1, true,
+             std::string("convergence: ") + what + " is .aligned, and the threads of the warp, which took different branches, have met at no bar.warp.sync since");
 }
 
 Step park(Warp &w, Wait::Kind kind, uint64_t key, uint64_t detail) {
@@ -43,19 +50,24 @@ static Finding locate(Launch &launch, const Warp *w, uint32_t line, int lane, co
   if (w) {
     f.warp = int(w->id);
     std::copy(w->cta->id, w->cta->id + 3, f.cta);
-    if (w->group) {
-      SourceLine s = launch.code->sources[w->group->pc];
+  }
+  // By the line, since an asynchronous operation takes effect while its warp is elsewhere.
+  for (size_t k = 0; line && k < launch.code->insts.size(); ++k)
+    if (launch.code->insts[k].line == line) {
+      SourceLine s = launch.code->sources[k];
       if (s.line)
         f.source = (launch.fileName ? launch.fileName(s.file) : "") + ":" + std::to_string(s.line);
+      break;
     }
-  }
   if (line && launch.lineText)
     f.lineText = launch.lineText(line);
   return f;
 }
 
-void addFinding(Launch &launch, const Warp *w, uint32_t line, int lane, bool warning, const std::string &message) {
+void addFinding(Launch &launch, const Warp *w, uint32_t line, int lane, bool warning, const std::string &message, const Earlier *earlier) {
   Finding f = locate(launch, w, line, lane, message);
+  if (earlier)
+    f.earlier = *earlier;
   f.warning = warning;
   std::lock_guard<std::mutex> hold(launch.lock);
   for (const Finding &g : launch.report.findings)
@@ -65,8 +77,8 @@ void addFinding(Launch &launch, const Warp *w, uint32_t line, int lane, bool war
     launch.report.findings.push_back(std::move(f));
 }
 
-void Cluster::report(const Warp *warp, uint32_t line, int lane, bool warning, const std::string &message) {
-  addFinding(*launch, warp, line, lane, warning, message);
+void Cluster::report(const Warp *warp, uint32_t line, int lane, bool warning, const std::string &message, const Earlier *earlier) {
+  addFinding(*launch, warp, line, lane, warning, message, earlier);
 }
 
 static uint32_t specialValue(SpecialRegister s, const Warp &w, uint32_t lane, const LaunchConfig &c, uint64_t clusterIndex) {
@@ -128,7 +140,7 @@ static void setUpRegisters(Warp &w, const LaunchConfig &config, uint64_t cluster
   const Code &code = *w.code;
   w.file.reset(new uint8_t[code.registerBytes + 64]);
   w.regs = w.file.get() + (64 - reinterpret_cast<uintptr_t>(w.file.get()) % 64) % 64;
-  poison(w.regs, code.registerBytes);
+  poison(w.regs, code.registerBytes, config.poison);
   w.pred(Decoder::kTrue) = kAllLanes;
   uint32_t dynamicBase = kSharedReserved + code.staticShared;
   dynamicBase = (dynamicBase + code.sharedAlign - 1) / code.sharedAlign * code.sharedAlign;
@@ -188,14 +200,14 @@ std::unique_ptr<Cluster> makeCluster(Launch &launch, uint64_t index) {
         uint32_t dynamicBase = kSharedReserved + code.staticShared;
         dynamicBase = (dynamicBase + code.sharedAlign - 1) / code.sharedAlign * code.sharedAlign;
         cta->shared.resize(dynamicBase + config.dynamicShared);
-        poison(cta->shared.data(), cta->shared.size());
+        poison(cta->shared.data(), cta->shared.size(), config.poison);
         if (code.usesTmem)
-          cta->tmem = std::make_unique<Tmem>();
+          cta->tmem = std::make_unique<Tmem>(config.poison);
         cta->liveThreads = threads;
         uint32_t warps = (threads + 31) / 32;
         if (code.localBytes) {
           cta->local.reset(new uint8_t[size_t(warps) * 32 * code.localBytes]);
-          poison(cta->local.get(), size_t(warps) * 32 * code.localBytes);
+          poison(cta->local.get(), size_t(warps) * 32 * code.localBytes, config.poison);
         }
         for (uint32_t k = 0; k < warps; ++k) {
           auto w = std::make_unique<Warp>();

@@ -66,6 +66,7 @@ struct Warp : Lanes {
   std::vector<std::unique_ptr<TmemStore>> tmemStores;  ///< issued, not yet waited for
   bool carry[32] = {};
   uint32_t stack[32] = {};                                ///< bytes that alloca has handed out
+  bool metByBranch = false;  ///< diverged threads met again where their branches meet, and at no .sync instruction since
   std::unique_ptr<uint8_t[]> file;
   bool runnable() const {
     for (const Group &g : groups)
@@ -126,7 +127,7 @@ struct Cluster {
   void wakeAll(Wait::Kind kind, uint64_t key);
   void tryAdvance();            ///< completes barrier.cluster when all live threads arrived
   /// Records a finding that does not stop the launch.
-  void report(const Warp *warp, uint32_t line, int lane, bool warning, const std::string &message);
+  void report(const Warp *warp, uint32_t line, int lane, bool warning, const std::string &message, const Earlier *earlier = nullptr);
 };
 
 enum class AsyncPolicy : uint8_t { Lazy, Eager, Random };
@@ -142,6 +143,8 @@ struct LaunchConfig {
   int smArch = 100;
   uint32_t smCount = 148;
   Observer *observer = nullptr;
+  uint32_t poison = kPoison;           ///< what registers, shared and tensor memory hold before they are written
+  bool quiet = false;                  ///< device printf says nothing
 };
 
 /// One running kernel, shared by the host threads.
@@ -169,8 +172,9 @@ Report runKernel(const Code &code, const LaunchConfig &config, AddressSpace &mem
 /// Pointer into a CTA's shared memory for a 32-bit shared address as seen by `w`; `owner` and `offset` if wanted.
 uint8_t *sharedAt(Warp &w, uint32_t address, uint32_t bytes, const char *what, Cta **owner = nullptr, uint32_t *offset = nullptr);
 Step park(Warp &w, Wait::Kind kind, uint64_t key, uint64_t detail = 0);
-/// Faults unless the whole warp (its live threads) executes the instruction.
-void requireConverged(Warp &w, const char *what);
+/// Faults unless the whole warp (its live threads) executes the instruction. With detectors on, warns when only the end of
+/// a branch brought it together, unless it is a barrier: the ISA promises convergence after bar.warp.sync, ptxas after both.
+void requireConverged(Warp &w, const char *what, bool barrier = false);
 /// Brings the threads of `members` (those alive) together at this instruction: true when all are here, with the mask of
 /// those that act now in `lanes` and w.active; false: the group is parked until the rest comes.
 bool gatherWarp(Warp &w, const Inst &i, uint32_t members, uint32_t &lanes);

@@ -83,6 +83,10 @@ Step mbarrierWait(Warp &w, const Inst &i) {
   Observer *o = cluster.launch->config->observer;
   uint32_t passed = 0, waitOffset = 0;
   uint64_t waitPhase = 0;
+  // Threads that saw the same phase of the same barrier are told of at once.
+  Cta *seenOwner = nullptr;
+  uint32_t seenOffset = 0, seenLanes = 0;
+  uint64_t seenPhase = 0;
   eachLane(w.active, [&](int l) {
     try {
       uint32_t address = sharedAddress(w, f.where, addressOf(w, i.r[1], f.wide, int64_t(i.imm), l), l, "mbarrier wait");
@@ -109,8 +113,12 @@ Step mbarrierWait(Warp &w, const Inst &i) {
       }
       if (done) {
         passed |= kLaneBit[l];
-        if (o)
-          o->mbarrierWaited(w, i, unsigned(l), *owner, offset, phase);
+        if (o && (seenOwner != owner || seenOffset != offset || seenPhase != phase)) {
+          if (seenLanes)
+            o->mbarrierWaited(w, i, seenLanes, *seenOwner, seenOffset, seenPhase);
+          seenOwner = owner, seenOffset = offset, seenPhase = phase, seenLanes = 0;
+        }
+        seenLanes |= kLaneBit[l];
       } else {
         waitOffset = offset;
         waitPhase = phase;
@@ -119,6 +127,8 @@ Step mbarrierWait(Warp &w, const Inst &i) {
       faultAt(w, l, fault.what());
     }
   });
+  if (o && seenLanes)
+    o->mbarrierWaited(w, i, seenLanes, *seenOwner, seenOffset, seenPhase);
   if (f.kind == MbarrierForm::TryWait && !passed) {
     // A try_wait may also give up early; kernels must loop. The random policy does so now and then.
     bool giveUp = w.group->timedOut || (cluster.launch->config->policy == AsyncPolicy::Random && cluster.rng() % 16 == 0);

@@ -20,7 +20,7 @@ static std::string hex(uint64_t v) {
   return s;
 }
 
-static const char *word(Access a) { return a == Access::Read ? "read" : a == Access::Write ? "write" : "atomic"; }
+static const char *word(Access a) { return a == Access::Read || a == Access::StrongRead ? "read" : a == Access::Atomic ? "atomic" : "write"; }
 
 uint8_t *sharedAt(Warp &w, uint32_t address, uint32_t bytes, const char *what, Cta **ownerOut, uint32_t *offsetOut) {
   Cluster &cluster = *w.cta->cluster;
@@ -77,7 +77,7 @@ uint8_t *accessAt(Warp &w, const Inst &i, Where where, uint64_t address, uint32_
       if (!(address & (1u << 30))) {
         const std::vector<uint8_t> &params = w.cta->cluster->launch->config->params;
         uint32_t at = uint32_t(address) & 0x3fffffff;
-        if (access != Access::Read)
+        if (access != Access::Read && access != Access::StrongRead)
           throw Fault("out of bounds: kernel parameters are read-only");
         if (uint64_t(at) + bytes > params.size())
           throw Fault("out of bounds: read of " + std::to_string(bytes) + " bytes at parameter offset " + std::to_string(at) + " of " + std::to_string(params.size()));
@@ -120,7 +120,7 @@ struct MemoryForm : Extra {
   uint8_t element = 4;      ///< bytes in memory
   uint8_t count = 0;
   uint8_t registerBytes = 4;
-  bool sign = false, wide = true;
+  bool sign = false, wide = true, strong = false;
   uint32_t align = 4;
   uint32_t regs[32];
 };
@@ -163,7 +163,7 @@ template <Access A, class F> [[gnu::always_inline]] inline void eachAddress(Warp
           return body(cached->host + (a - cached->base), l);
       }
     }
-    body(accessAt(w, i, f.where, a, bytes, f.align, l, A), l);
+    body(accessAt(w, i, f.where, a, bytes, f.align, l, !f.strong ? A : A == Access::Read ? Access::StrongRead : Access::StrongWrite), l);
   });
 }
 
@@ -252,6 +252,7 @@ void loadStore(Decoder &d) {
     return decodeStoreBulk(d);
   auto f = d.extra<MemoryForm>();
   f->where = takeSpace(d, true);
+  f->strong = order >= 1;
   d.mods.oneOf({".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt"});
   d.mods.take(".nc");
   d.mods.take(".unified");

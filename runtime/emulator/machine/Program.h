@@ -2,6 +2,7 @@
 #pragma once
 #include "runtime/emulator/machine/Machine.h"
 #include "runtime/emulator/ptx/Module.h"
+#include <algorithm>
 
 namespace fovea::emulator {
 
@@ -33,6 +34,10 @@ public:
   std::string checkLaunch(const Code &code, const LaunchConfig &config) const;
   Report run(const Code &code, const LaunchConfig &config);
   const Chip &chip() const { return target; }
+  AddressSpace &space() const { return memory; }
+  const std::string &text() const { return module->text; }
+  /// True for the address of one of the module's own variables.
+  bool owns(uint64_t address) const { return std::find(addresses.begin(), addresses.end(), address) != addresses.end(); }
 
 private:
   const Chip &target;

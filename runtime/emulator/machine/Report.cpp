@@ -42,9 +42,17 @@ std::string Report::json() const {
     }
     if (f.lane >= 0)
       j["lane"] = f.lane;
+    if (f.earlier.line) {
+      j["address"] = f.earlier.address;
+      j["earlier"] = {{"line", f.earlier.line}};
+      if (f.earlier.warp >= 0) {
+        j["earlier"]["warp"] = f.earlier.warp;
+        j["earlier"]["block"] = {f.earlier.cta[0], f.earlier.cta[1], f.earlier.cta[2]};
+      }
+    }
     all.push_back(std::move(j));
   }
-  return nlohmann::json{{"findings", all}, {"warp_instructions", warpInstructions}}.dump(2, ' ', false,
+  return nlohmann::json{{"findings", all}, {"warp_instructions", warpInstructions}, {"implied_waits", impliedWaits}}.dump(2, ' ', false,
                                                                                         nlohmann::json::error_handler_t::replace);
 }
 

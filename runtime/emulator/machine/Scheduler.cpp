@@ -265,6 +265,9 @@ Report runKernel(const Code &code, const LaunchConfig &config, AddressSpace &mem
   if (code.earlyTmemUseLine && config.observer)
     addFinding(launch, nullptr, code.earlyTmemUseLine, -1, true,
                "tmem: the result of a tcgen05.ld is used before tcgen05.wait::ld; a chip honours the register dependence, the ISA promises the value only after the wait");
+  if (code.unfencedWgmmaLine && config.observer)
+    addFinding(launch, nullptr, code.unfencedWgmmaLine, -1, true,
+               "fence: no wgmma.fence between another use of its registers (or the beginning of the kernel) and this wgmma.mma_async");
   launch.report.warpInstructions = launch.executed;
   return launch.report;
 }

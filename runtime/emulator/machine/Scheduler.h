@@ -13,7 +13,7 @@ struct LocatedFault : Fault {
 };
 
 std::unique_ptr<Cluster> makeCluster(Launch &launch, uint64_t index);
-void addFinding(Launch &launch, const Warp *w, uint32_t line, int lane, bool warning, const std::string &message);
+void addFinding(Launch &launch, const Warp *w, uint32_t line, int lane, bool warning, const std::string &message, const Earlier *earlier = nullptr);
 bool forceJoins(Warp &w);
 
 /// Runs the cluster for about `budget` warp instructions. Returns true when it has ended. Throws LocatedFault.

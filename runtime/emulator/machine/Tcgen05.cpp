@@ -8,7 +8,7 @@ namespace fovea::emulator {
 
 Tmem &tmemOf(Warp &w) {
   if (!w.cta->tmem)
-    w.cta->tmem = std::make_unique<Tmem>();
+    w.cta->tmem = std::make_unique<Tmem>(w.cta->cluster->launch->config->poison);
   return *w.cta->tmem;
 }
 

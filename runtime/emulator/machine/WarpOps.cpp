@@ -29,6 +29,7 @@ bool gatherWarp(Warp &w, const Inst &i, uint32_t members, uint32_t &lanes) {
       ++g.pc;
     }
   w.active = lanes = here & members;
+  w.metByBranch &= lanes != w.live;
   return true;
 }
 

@@ -142,7 +142,9 @@ void wgmma(Decoder &d) {
     d.count(op == 3 ? 1 : 0, op == 3 ? 1 : 0);
     uint64_t n = op == 3 ? uint64_t(d.immediate(d.op(0), "the number of groups")) : 0;
     d.emit(op == 0 ? fence : op == 2 ? commit : wait).imm = n;
-    if (op == 2)
+    if (op == 0)
+      d.wgmmaFenced();
+    else if (op == 2)
       d.wgmmaCommitted();
     else if (op == 3)
       d.wgmmaWaited(n);
@@ -226,6 +228,9 @@ void wgmma(Decoder &d) {
     a = d.src(d.op(1), Type::B64);
   }
   d.wgmmaIssued(f->d);
+  d.wgmmaUses(f->d);
+  if (f->form.aInRegisters)
+    d.wgmmaUses({f->a[0], f->a[1], f->a[2], f->a[3]});
   uint32_t b = d.src(d.op(2), Type::B64), scale = d.srcPred(d.op(behind));
   Inst &i = d.emit(product);
   i.r[0] = a, i.r[1] = b, i.r[2] = scale;

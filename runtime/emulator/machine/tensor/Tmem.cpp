@@ -16,9 +16,9 @@ template <typename Fn> void forEachWord(uint32_t column, uint32_t count, Fn &&fn
 
 } // namespace
 
-Tmem::Tmem() {
+Tmem::Tmem(uint32_t garbage) : garbage(garbage) {
   for (auto &lane : cells)
-    lane.fill(poison);
+    lane.fill(garbage);
 }
 
 std::optional<uint32_t> Tmem::allocate(uint32_t count) {
@@ -36,7 +36,7 @@ std::optional<uint32_t> Tmem::allocate(uint32_t count) {
     allocations.push_back({base, count});
     lastCount = count;
     for (unsigned lane = 0; lane != lanes; ++lane) {
-      std::fill_n(cells[lane].begin() + base, count, poison);
+      std::fill_n(cells[lane].begin() + base, count, garbage);
       forEachWord(base, count, [&](unsigned word, uint64_t mask) { written[lane][word] &= ~mask; });
     }
     return tmemAddress(0, base);

@@ -46,7 +46,8 @@ public:
   /// Address of the first unwritten cell that was read since the last call.
   std::optional<uint32_t> takeUninitialised();
 
-  Tmem();
+  /// `garbage`: what unwritten cells hold.
+  explicit Tmem(uint32_t garbage = poison);
 
 private:
   std::array<std::array<uint32_t, columns>, lanes> cells;
@@ -54,6 +55,7 @@ private:
   std::array<bool, columns> owned{};
   std::vector<Allocation> allocations;
   uint32_t lastCount = columns;
+  uint32_t garbage;
   bool relinquished = false;
   std::optional<uint32_t> uninitialised;
 };

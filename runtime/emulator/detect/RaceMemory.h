@@ -1,0 +1,54 @@
+// runtime/emulator/detect/RaceMemory.h - shadows of shared, tensor and global memory: who touched what last.
+#pragma once
+#include "runtime/emulator/detect/RaceState.h"
+#include "runtime/emulator/detect/Races.h"
+#include <array>
+#include <memory>
+#include <mutex>
+
+namespace fovea::emulator {
+
+/// Compares each access with those before it and reports pairs that nothing orders.
+class RaceMemory {
+public:
+  void touchShared(Cluster &c, Cta &owner, uint32_t offset, uint32_t bytes, bool write, Mark m, const View &seen, Warp &w);
+  void touchTmem(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, Mark m, const View &seen, Warp &w);
+  /// `strong`: an atomic, volatile, relaxed, acquire or release access; two of those do not race with each other.
+  void touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool write, bool strong, Mark m, const View &seen, Warp &w);
+  /// Accesses to tensor memory by different warps also need fence::before on one side and fence::after on the other. Only a
+  /// warning: proven compilers leave them out where a barrier stands.
+  void checkTensorFences(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, const Mark &m, const View &seen, Warp &w);
+  /// An operation on an mbarrier that its init may not precede.
+  void checkInit(Cluster &c, const BarrierView &b, const Cta &owner, uint32_t offset, const Mark &m, const View &seen, Warp &w);
+
+  std::vector<UnwrittenRead> unwrittenReads() const;
+
+private:
+  struct GlobalCell {
+    uint64_t cluster[2] = {0, 0};  ///< of the write and of the read
+    Mark write, read;
+    bool strongWrite = false, strongRead = false, manyReaders = false;
+    uint32_t value = 0;            ///< that an asynchronous write left
+  };
+  using Page = std::array<GlobalCell, 256>;  ///< 1 KiB of memory
+  struct Shard {
+    std::mutex lock;
+    std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+  };
+  Shard shards[64];
+  mutable std::mutex notesLock;
+  std::vector<UnwrittenRead> notes;
+
+  enum class Pair : uint8_t { Race, Proxy };
+  struct Place { const char *space; uint64_t address; const Cta *owner; };
+  std::string describe(Cluster &c, const Place &at) const;
+  /// `weakly`: a relaxed barrier stands between, a warning.
+  void conflict(Cluster &c, const Mark &earlier, const Mark &now, bool earlierWrites, bool nowWrites, const Place &at, Pair kind, Warp &w, bool weakly = false);
+  void touch(Cluster &c, Granule &g, bool write, const Mark &m, const View &seen, const Place &at, Warp &w);
+  void touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, const Mark &m, const View &seen, uint64_t address, Warp &w);
+  void foreignConflict(Cluster &c, const Mark &earlier, uint64_t cluster, const Mark &now, bool earlierWrites, bool nowWrites, uint64_t address, Warp &w,
+                       bool sameValue);
+  void noteUnwritten(uint32_t line, const Place &at);
+};
+
+} // namespace fovea::emulator

@@ -1,0 +1,115 @@
+// runtime/emulator/detect/RaceState.cpp - views of warps and their lanes.
+#include "runtime/emulator/detect/RaceState.h"
+
+namespace fovea::emulator {
+
+BarrierView &ClusterState::barrier(const Cta &owner, uint32_t offset) {
+  auto [it, fresh] = mbarriers.try_emplace(key(owner, offset));
+  if (fresh)
+    it->second.actor = actors++;
+  return it->second;
+}
+
+View ClusterState::published(const Warp &w, uint32_t lanes) {
+  uint32_t index = indexOf(w);
+  WarpState &ws = warps[index];
+  View v = ws.view;
+  if (whole(w, lanes)) {
+    for (auto &entry : ws.own)
+      v.unite(entry.second);
+    v.happened.raise(actorOf(index, Self), ws.step);
+    return v;
+  }
+  for (uint32_t m = lanes; m; m &= m - 1) {
+    uint32_t lane = uint32_t(__builtin_ctz(m));
+    if (auto it = ws.own.find(lane); it != ws.own.end())
+      v.unite(it->second);
+    auto [actor, fresh] = laneActors.try_emplace(index * 32 + lane, actors);
+    actors += fresh;
+    v.happened.raise(actor->second, ws.step);
+  }
+  return v;
+}
+
+const View &ClusterState::known(const Warp &w, unsigned lane) {
+  WarpState &ws = self(w);
+  if (!ws.own.empty())
+    if (auto it = ws.own.find(lane); it != ws.own.end())
+      return it->second;
+  return ws.view;
+}
+
+void ClusterState::synchronise(const Warp &w, uint32_t lanes) {
+  WarpState &ws = self(w);
+  View v = published(w, lanes);
+  if (whole(w, lanes)) {
+    ws.own.clear();
+    ws.view = std::move(v);
+  } else {
+    for (uint32_t m = lanes; m; m &= m - 1)
+      ws.own[uint32_t(__builtin_ctz(m))] = v;
+  }
+  tick(w);
+}
+
+bool ClusterState::ordered(const Mark &earlier, const Mark &now, const Clock &seen) const {
+  if (!earlier.step)
+    return true;
+  if (earlier.actor == now.actor)  // program order; lanes of one warp have none among each other
+    return !earlier.lanes || !now.lanes || earlier.lanes == now.lanes || seen[earlier.actor] >= earlier.step;
+  if (earlier.actor >= kLoadActor) {
+    for (auto [actor, step] : loads[earlier.actor - kLoadActor].done)
+      if (seen[actor] >= step)
+        return true;
+    return false;
+  }
+  if (earlier.actor >= kWgmmaActor) {
+    for (uint32_t k = 0; k < 4; ++k)
+      if (seen[actorOf(earlier.actor - kWgmmaActor + k, WgmmaPipe)] < earlier.step)
+        return false;
+    return true;
+  }
+  if (seen[earlier.actor] >= earlier.step)
+    return true;
+  for (uint32_t m = earlier.lanes; m; m &= m - 1) {
+    auto actor = laneActors.find(earlier.warp * 32u + uint32_t(__builtin_ctz(m)));
+    if (actor == laneActors.end() || seen[actor->second] < earlier.step)
+      return false;
+  }
+  return earlier.lanes != 0;
+}
+
+bool ClusterState::proxied(const Mark &written, const View &seen) const {
+  if (seen.proxied[written.actor] >= written.step)
+    return true;
+  for (uint32_t m = written.lanes; m; m &= m - 1) {
+    auto actor = laneActors.find(written.warp * 32u + uint32_t(__builtin_ctz(m)));
+    if (actor == laneActors.end() || seen.proxied[actor->second] < written.step)
+      return false;
+  }
+  return written.lanes != 0;
+}
+
+Mark ClusterState::mark(const Warp &w, uint32_t line, uint32_t actor, uint32_t step, bool generic) const {
+  Mark m;
+  m.actor = actor;
+  m.step = step;
+  m.line = line;
+  m.warp = uint16_t(indexOf(w));
+  m.generic = generic;
+  return m;
+}
+
+Mark ClusterState::laneMark(const Warp &w, uint32_t line, unsigned lane) {
+  WarpState &ws = self(w);
+  if (line != ws.lastLine || lane <= ws.lastLane)
+    ++ws.instance;
+  ws.lastLine = line;
+  ws.lastLane = lane;
+  Mark m = mark(w, line, actorOf(indexOf(w), Self), use(w), true);
+  m.lanes = kLaneBit[lane];
+  m.instance = ws.instance;
+  return m;
+}
+
+} // namespace fovea::emulator

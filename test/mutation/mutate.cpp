@@ -1,0 +1,217 @@
+// test/mutation/mutate.cpp - runs every mutant of recorded launches under hostile schedules with the detectors on.
+#include "runtime/emulator/driver/LaunchFile.h"
+#include "runtime/emulator/ptx/Error.h"
+#include "test/mutation/Harmless.h"
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+using namespace fovea;
+using mutation::Change;
+using mutation::Mutant;
+
+static const char *usage =
+    "usage: fovea-mutate [--jobs N] [--every N] [--json FILE] [--survivors] [--only FAMILY] [--most PERCENT] FOLDER...\n"
+    "Each FOLDER holds kernel.ptx and launch.json (FOVEA_EMULATE_RECORD writes them), or several launch*.json. Prints one line per kernel:\n"
+    "mutants, caught, proved harmless, survived. --every N tries each Nth mutant. Exit status 1 when more than PERCENT (0)\n"
+    "of them survived.\n";
+
+namespace {
+
+struct Policy { const char *name; uint64_t seed; };
+constexpr Policy kPolicies[] = {{"lazy", 0}, {"eager", 0}, {"random", 1}, {"random", 2}, {"random", 3}};
+
+struct Outcome {
+  std::map<std::string, std::vector<uint8_t>> outputs;
+  emulator::Report report;
+};
+
+/// `input`: launch.json, or another launch of the same kernel beside it.
+Outcome runOnce(const std::string &input, const std::string &text, const Policy &policy, uint64_t limit) {
+  Outcome o;
+  emulator::LaunchOptions options;
+  options.text = &text;
+  options.results = &o.outputs;
+  options.policy = policy.name;
+  options.hasSeed = true;
+  options.seed = policy.seed;
+  options.threads = 1;
+  options.limit = limit;
+  o.report = emulator::runLaunchFile(input, options);
+  return o;
+}
+
+std::string read(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    throw std::runtime_error(path + ": cannot be opened");
+  std::stringstream s;
+  s << in.rdbuf();
+  return s.str();
+}
+
+struct Verdict {
+  enum Kind { Caught, Harmless, Survived, Invalid } kind = Survived;
+  std::string how;
+};
+
+/// Kernels that synchronise rightly write the same under every policy; the bits are then the reference.
+struct Kernel {
+  std::string folder, text;
+  std::vector<std::string> inputs;
+  std::vector<std::map<std::string, std::vector<uint8_t>>> outputs;  ///< per input
+  std::set<std::string> known;  ///< warnings of the kernel as it is
+  std::set<uint32_t> implied;   ///< needless waits, in every run
+  uint64_t limit = 0;
+  std::unique_ptr<ptx::Module> module;
+  const ptx::Function *fn = nullptr;
+
+  static std::string identity(const emulator::Finding &f) { return f.kind + ":" + std::to_string(f.line) + ":" + f.message; }
+
+  void baseline() {
+    outputs.resize(inputs.size());
+    for (size_t k = 0; k < inputs.size() * std::size(kPolicies); ++k) {
+      const Policy &p = kPolicies[k % std::size(kPolicies)];
+      auto &expected = outputs[k / std::size(kPolicies)];
+      Outcome o = runOnce(inputs[k / std::size(kPolicies)], text, p, 0);
+      for (const emulator::Finding &f : o.report.findings) {
+        if (!f.warning)
+          throw std::runtime_error(folder + ": the kernel itself is wrong under " + p.name + ": " + f.message);
+        known.insert(identity(f));
+      }
+      std::set<uint32_t> lines(o.report.impliedWaits.begin(), o.report.impliedWaits.end());
+      if (!k)
+        implied = lines;
+      for (auto it = implied.begin(); it != implied.end();)
+        it = lines.count(*it) ? std::next(it) : implied.erase(it);
+      if (expected.empty())
+        expected = o.outputs;
+      else if (expected != o.outputs)
+        throw std::runtime_error(folder + ": the kernel's own outputs differ between " + kPolicies[0].name + " and " + p.name);
+      limit = std::max(limit, o.report.warpInstructions * 8 + 100000);
+    }
+  }
+
+  Verdict judge(const Mutant &m) const {
+    Verdict v = run(m);
+    if (v.kind == Verdict::Survived)
+      if (std::string rule = mutation::harmless(*fn, m, implied); !rule.empty())
+        return {Verdict::Harmless, rule};
+    return v;
+  }
+  Verdict run(const Mutant &m) const {
+    for (size_t k = 0; k < inputs.size() * std::size(kPolicies); ++k) {
+      size_t input = k / std::size(kPolicies);
+      Outcome o;
+      try {
+        o = runOnce(inputs[input], m.text, kPolicies[k % std::size(kPolicies)], limit);
+      } catch (const ptx::LoadError &e) {
+        return {Verdict::Invalid, e.what()};
+      }
+      for (bool warnings : {false, true})
+        for (const emulator::Finding &f : o.report.findings)
+          if (f.warning == warnings && !known.count(identity(f)))
+            return {Verdict::Caught, (warnings ? "warning " : "error ") + f.kind};
+      if (o.outputs != outputs[input])
+        return {Verdict::Caught, "outputs"};
+    }
+    return {};
+  }
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  unsigned jobs = 2, every = 1;
+  double most = 0;
+  bool showSurvivors = false;
+  std::string jsonFile, only;
+  std::vector<std::string> folders;
+  for (int k = 1; k < argc; ++k) {
+    std::string a = argv[k];
+    bool value = a == "--jobs" || a == "--every" || a == "--json" || a == "--only" || a == "--most";
+    if ((value && k + 1 == argc) || (!value && a != "--survivors" && a[0] == '-')) {
+      std::fputs(usage, stderr);
+      return 2;
+    }
+    if (a == "--survivors") showSurvivors = true;
+    else if (a == "--jobs") jobs = unsigned(std::max(1, std::atoi(argv[++k])));
+    else if (a == "--every") every = unsigned(std::max(1, std::atoi(argv[++k])));
+    else if (a == "--json") jsonFile = argv[++k];
+    else if (a == "--only") only = argv[++k];
+    else if (a == "--most") most = std::atof(argv[++k]);
+    else folders.push_back(a);
+  }
+  setenv("FOVEA_EMULATE_DETECT", "1", 1);
+  nlohmann::json all = nlohmann::json::array();
+  size_t survivors = 0, total = 0;
+  try {
+    for (const std::string &folder : folders) {
+      Kernel kernel;
+      kernel.folder = folder;
+      kernel.text = read(folder + "/kernel.ptx");
+      for (auto &entry : std::filesystem::directory_iterator(folder))
+        if (std::string name = entry.path().filename().string(); name.substr(0, 6) == "launch" && entry.path().extension() == ".json")
+          kernel.inputs.push_back(entry.path().string());
+      std::sort(kernel.inputs.begin(), kernel.inputs.end());
+      std::string name = nlohmann::json::parse(read(folder + "/launch.json")).at("kernel").get<std::string>();
+      kernel.module = ptx::parse(kernel.text);
+      for (const ptx::Function &f : kernel.module->functions)
+        if (f.entry && f.name == name)
+          kernel.fn = &f;
+      if (!kernel.fn)
+        throw std::runtime_error(folder + ": kernel.ptx has no kernel " + name);
+      kernel.baseline();
+      std::vector<Mutant> mutants;
+      for (Mutant &m : mutation::mutantsOf(kernel.text, name))
+        if (only.empty() || m.family.find(only) != std::string::npos)
+          mutants.push_back(std::move(m));
+      std::vector<Verdict> verdicts(mutants.size());
+      std::atomic<size_t> next{0};
+      auto work = [&] {
+        for (size_t k; (k = next.fetch_add(every)) < mutants.size();)
+          verdicts[k] = kernel.judge(mutants[k]);
+      };
+      std::vector<std::thread> pool;
+      for (unsigned j = 1; j < jobs; ++j)
+        pool.emplace_back(work);
+      work();
+      for (std::thread &t : pool)
+        t.join();
+      size_t count[4] = {};
+      std::map<std::string, size_t> how;
+      for (size_t k = 0; k < mutants.size(); k += every) {
+        const Mutant &m = mutants[k];
+        ++count[verdicts[k].kind];
+        if (verdicts[k].kind == Verdict::Caught || verdicts[k].kind == Verdict::Harmless)
+          ++how[verdicts[k].how];
+        if (showSurvivors && (verdicts[k].kind == Verdict::Survived || verdicts[k].kind == Verdict::Invalid))
+          std::printf("  %s: line %u: %s %s %s\n", verdicts[k].kind == Verdict::Survived ? "survived" : "invalid", m.line, m.family.c_str(), m.what.c_str(),
+                      verdicts[k].how.c_str());
+        all.push_back({{"kernel", folder}, {"line", m.line}, {"instruction", m.family}, {"change", m.what},
+                       {"verdict", std::vector<const char *>{"caught", "harmless", "survived", "invalid"}[verdicts[k].kind]}, {"how", verdicts[k].how}});
+      }
+      std::printf("%s: %zu mutants, %zu caught, %zu harmless, %zu survived, %zu invalid;", folder.c_str(), count[0] + count[1] + count[2], count[0], count[1],
+                  count[2], count[3]);
+      for (auto &[kind, n] : how)
+        std::printf(" %s %zu", kind.c_str(), n);
+      std::printf("\n");
+      std::fflush(stdout);
+      survivors += count[2];
+      total += count[0] + count[1] + count[2];
+    }
+    if (!jsonFile.empty())
+      std::ofstream(jsonFile) << all.dump(1) << "\n";
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "fovea-mutate: %s\n", e.what());
+    return 2;
+  }
+  std::printf("%zu of %zu mutants survived\n", survivors, total);
+  return !total || 100.0 * double(survivors) > most * double(total) ? 1 : 0;
+}

@@ -1,0 +1,109 @@
+// test/unit/emulator/machine/DetectorsTest.cpp - what each detector finds, and what it leaves alone.
+#include "runtime/emulator/detect/Uninitialised.h"
+#include "test/unit/emulator/machine/Device.h"
+#include <gtest/gtest.h>
+
+using namespace fovea::emulator;
+using namespace fovea::emulator::test;
+
+namespace {
+
+/// A kernel of one buffer `out`, run under the detectors.
+Report run(const std::string &body, uint32_t threads = 32, uint32_t grid = 1) {
+  AddressSpace memory;
+  std::string text = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<40>; .reg .pred %p<10>; .reg .b64 %rd<10>;\n"
+                     ".shared .align 16 .b8 s[1024]; .shared .align 8 .b8 bar[8];\n"
+                     "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u32 %r9, %ctaid.x; mul.wide.u32 %rd1, %r0, 4; add.s64 %rd1, %rd0, %rd1; shl.b32 %r1, %r0, 2;\n"
+                     "mov.u32 %r2, s; add.u32 %r1, %r1, %r2; setp.eq.u32 %p0, %r0, 0; xor.b32 %r3, %r1, 4; mov.u32 %r4, bar;\n" + body + "\nret;\n}\n";
+  Program program(text, *findChip("sm_100a"), memory);
+  Params p;
+  p << memory.allocate(4096, "out");
+  LaunchConfig c = launch(grid, threads, 0, p, AsyncPolicy::Lazy, 1);
+  c.limit = 1u << 20;
+  auto races = makeRaceDetector();
+  return runAndCheckInputs(program, *program.kernel("k"), c, memory, *races);
+}
+
+testing::AssertionResult finds(const Report &r, bool warning, const std::string &words) {
+  for (const Finding &f : r.findings)
+    if (f.warning == warning && f.message.find(words) != std::string::npos)
+      return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "no " << (warning ? "warning" : "error") << " with '" << words << "' in: " << r.text();
+}
+
+TEST(Detectors, blocksThatShareGlobalMemory) {
+  // Block 0 writes what block 1 reads.
+  const std::string write = "setp.eq.u32 %p1, %r9, 0; @%p1 bra W; ", end = " bra E; W: @%p0 st.global.u32 [%rd0], 7; ";
+  Report r = run(write + "@%p0 ld.global.u32 %r5, [%rd0]; @%p0 st.global.u32 [%rd0+4], %r5;" + end + "E:", 32, 2);
+  ASSERT_TRUE(finds(r, false, "by another block"));
+  EXPECT_NE(r.text().find("(out + 0)"), std::string::npos) << r.text();
+  EXPECT_NE(r.json().find("\"earlier\""), std::string::npos);
+  // With a flag and fences there is an order.
+  EXPECT_EQ(run("setp.ne.u32 %p1, %r0, 0; @%p1 bra E; setp.eq.u32 %p1, %r9, 0; @%p1 bra W;"
+                "P: ld.acquire.gpu.global.u32 %r5, [%rd0+64]; setp.ne.u32 %p2, %r5, 1; @%p2 bra P;"
+                "ld.global.u32 %r5, [%rd0]; st.global.u32 [%rd0+4], %r5; bra E;"
+                "W: st.global.u32 [%rd0], 7; fence.acq_rel.gpu; st.release.gpu.global.u32 [%rd0+64], 1; E:", 32, 2).text(), "");
+}
+
+TEST(Detectors, lanesOfAWarp) {
+  const std::string store = "st.shared.u32 [%r1], %r0;", load = "ld.shared.u32 %r5, [%r3]; st.global.u32 [%rd1], %r5;";
+  EXPECT_TRUE(finds(run(store + load), true, "threads of one warp with no bar.warp.sync between"));
+  EXPECT_EQ(run(store + "bar.warp.sync -1;" + load).text(), "");
+}
+
+TEST(Detectors, oneLanePublishesItsOwnAccessesOnly) {
+  // Warp 0 writes, its first lane arrives, warp 1 waits and reads.
+  auto kernel = [](const std::string &meet) {
+    return "@%p0 mbarrier.init.shared.b64 [%r4], 1; bar.sync 0; setp.ge.u32 %p1, %r0, 32; @%p1 bra R; st.shared.u32 [%r1], %r0;" + meet +
+           "@%p0 mbarrier.arrive.shared.b64 _, [%r4]; bra E; R: add.u32 %r5, %r1, -128; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0; @!%p2 bra W;"
+           "ld.shared.u32 %r5, [%r5]; st.global.u32 [%rd1], %r5; E:";
+  };
+  EXPECT_TRUE(finds(run(kernel(""), 64), false, "race: read"));
+  EXPECT_EQ(run(kernel("bar.warp.sync -1;"), 64).text(), "");
+}
+
+TEST(Detectors, garbageThatReachesAnOutput) {
+  Report r = run("ld.shared.u32 %r5, [%r1]; add.u32 %r5, %r5, 1; st.global.u32 [%rd1], %r5;");
+  EXPECT_TRUE(finds(r, false, "uninitialised: 32 words of out"));
+  EXPECT_TRUE(finds(r, false, "unwritten memory is read at line"));
+  EXPECT_TRUE(finds(run("shr.u32 %r5, %r7, 3; st.global.u32 [%rd1], %r5;"), false, "uninitialised"));  // a register
+  // Read and masked: no finding.
+  EXPECT_EQ(run("ld.shared.u32 %r5, [%r1]; setp.gt.u32 %p1, %r0, 99; selp.b32 %r5, %r5, 0, %p1; st.global.u32 [%rd1], %r5;").text(), "");
+}
+
+TEST(Detectors, bulkStoreOutlivesItsBlock) {
+  const std::string store = "st.shared.u32 [%r1], %r0; fence.proxy.async.shared::cta; bar.warp.sync -1; @!%p0 bra E;"
+                            "cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r2], 128; cp.async.bulk.commit_group;";
+  EXPECT_TRUE(finds(run(store + "E:"), false, "leak: "));
+  EXPECT_EQ(run(store + "cp.async.bulk.wait_group.read 0; E:").text(), "");
+}
+
+TEST(Detectors, initThatTheCopyMayNotSee) {
+  auto kernel = [](const std::string &fence) {
+    return "setp.ne.u32 %p1, %r0, 0; @%p1 bra E; mbarrier.init.shared.b64 [%r4], 1;" + fence +
+           "st.global.u32 [%rd0], 1; mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 16;"
+           "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [%rd0+64], 16, [%r4]; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0; @!%p2 bra W; E:";
+  };
+  EXPECT_TRUE(finds(run(kernel("")), true, "signals an mbarrier whose init"));
+  EXPECT_EQ(run(kernel("fence.proxy.async;")).text(), "");
+  EXPECT_EQ(run(kernel("fence.mbarrier_init.release.cluster;")).text(), "");
+}
+
+TEST(Detectors, alignedInstructionAfterABranch) {
+  const std::string branch = "st.shared.u32 [%r1], %r0; bar.warp.sync -1; @%p0 bra A; add.u32 %r9, %r9, 1; A: ",
+                    load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r2]; st.global.u32 [%rd1], %r5;";
+  EXPECT_TRUE(finds(run(branch + load), true, "convergence: ldmatrix"));
+  EXPECT_EQ(run(branch + "bar.warp.sync -1;" + load).text(), "");
+}
+
+TEST(Detectors, tensorMemoryGivenBackTooEarly) {
+  auto kernel = [](const std::string &meet) {
+    return "setp.ge.u32 %p1, %r0, 32; @%p1 bra A; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32; A: bar.sync 0; ld.shared.u32 %r6, [%r4];"
+           "@!%p1 bra D; shl.b32 %r7, %r0, 16; and.b32 %r7, %r7, 0x600000; add.u32 %r7, %r7, %r6; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r7], {%r0}; tcgen05.wait::st.sync.aligned; D:" + meet +
+           "@%p1 bra E; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r6, 32; E:";
+  };
+  EXPECT_TRUE(finds(run(kernel(""), 64), false, "race: write"));
+  EXPECT_EQ(run(kernel("bar.sync 0;"), 64).text(), "");
+}
+
+} // namespace
