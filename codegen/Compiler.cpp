@@ -183,7 +183,7 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     return diagnostics.error("alloc");
   if (stopAt(Phase::Alloc))
     return result;
-  if (!run(Phase::Sync, tile::createSynchronisePass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
+  if (!run(Phase::Sync, tile::createSynchronisePass(), tile::createPruneSynchronisationPass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
     return diagnostics.error("sync");
   for (Kernel &kernel : kernels)
     result.reports.push_back(report(kernel.op, kernel.operation,

@@ -1,6 +1,7 @@
 // codegen/kernel/Copies.cpp - slots, TMA loads and stores, and the tails that threads handle.
 #include "codegen/common/GlobalAccess.h"
 #include "codegen/common/SharedAccess.h"
+#include "codegen/common/Sync.h"
 #include "codegen/common/Tma.h"
 #include "codegen/kernel/Emitter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -44,6 +45,20 @@ void Emitter::emitLoad(LoadOp op) {
   Value whole = LLVM::AndOp::create(b, loc, rows, i32(-kBoxRows));
   boxes(params.map(op.getTensor()), i32(0), whole, kBoxRows);
   boxes(params.tailMap(op.getTensor()), whole, rows, kTailRows);
+}
+
+/// Whether the warp meets again before an aligned instruction: at the group's barrier, or behind its leader's work.
+static bool meetsNext(Operation *op) {
+  bool tcgen05 = false;
+  if (const Target *target = findTarget(op->getParentOfType<KernelOp>().getTarget()))
+    tcgen05 = target->tcgen05;
+  for (op = op->getNextNode(); op; op = op->getNextNode()) {
+    if (isa<SyncOp>(op) || (isa<MmaOp>(op) && tcgen05))
+      return true;
+    if (!isa<TakeOp, PassOp, FenceOp, WaitOp, ClearTailOp>(op) || (isa<FenceOp>(op) && cast<FenceOp>(op).getKind() == FenceKind::TmemStores))
+      return false;
+  }
+  return false;
 }
 
 void Emitter::emitStore(StoreOp op) {
@@ -97,6 +112,9 @@ void Emitter::emitStore(StoreOp op) {
                       globalByte(b, loc, column, mul(wide(add(row, r)), rowBytes)), data[i]);
     }
   });
+  // Threads leave the loop one after the other.
+  if (!meetsNext(op))
+    warpSync(b, loc);
 }
 
 void Emitter::emitStoreRows(StoreRowsOp op) {
@@ -133,5 +151,7 @@ void Emitter::emitClearTail(ClearTailOp op) {
       for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
         zeroShared16(b, loc, addI32(b, loc, add(base, offset), panel * tile.panelBytes()));
     });
+    if (!meetsNext(op))
+      warpSync(b, loc);
   });
 }

@@ -119,7 +119,8 @@ LogicalResult Emitter::meet(ArrayRef<Operation *> loads) {
       for (int64_t i = 0; i < int64_t(barrier.getDepth()); ++i)
         mbarrierInit(b, loc, addI32(b, loc, smemBase, uint32_t(*barrier.getOffset() + 8 * i)),
                      uint32_t(barrier.getCount()));
-    mbarrierInitFence(b, loc);
+    // Copies and commits signal through the asynchronous proxy; no other CTA of a cluster does (that would take
+    // fence.mbarrier_init too).
     fenceProxyAsyncShared(b, loc);
     for (Operation *load : loads)
       if (failed(emitLeaderOp(*load)))
@@ -133,6 +134,18 @@ LogicalResult Emitter::meet(ArrayRef<Operation *> loads) {
 
 Value Emitter::tensorMemorySlot() {
   return addI32(b, loc, smemBase, uint32_t(kernel->getAttrOfType<IntegerAttr>("tmem_slot").getInt()));
+}
+
+// Whether all warps of the group meet once more behind their last use of tensor memory.
+static bool meetsAfterTensorMemory(GroupOp group) {
+  for (Operation &op : llvm::reverse(group.getBody().front())) {
+    if (isa<SyncOp>(op))
+      return true;
+    for (Value v : op.getOperands())
+      if (auto slot = dyn_cast<SlotType>(v.getType()); slot && slot.getSpace() == Space::Tmem && !isa<PassOp>(op))
+        return false;
+  }
+  return false;
 }
 
 // A warpgroup hands registers over as one (setmaxnreg), so the dispatch is by warpgroup first, by group inside it.
@@ -165,7 +178,8 @@ LogicalResult Emitter::emitGroups(const WorkItem &item) {
   }
   if (int64_t columns = kernel->getAttrOfType<IntegerAttr>("tmem_columns").getInt()) {
     // Every use of tensor memory is behind this barrier; the warp that allocated gives it back.
-    ctaSync(b, loc);
+    if (groups.size() > 1 || !meetsAfterTensorMemory(groups.front()))
+      ctaSync(b, loc);
     ifThen(cmp(ICmpPredicate::eq, warp, i32(0)), [&] { lowering.freeTensorMemory(*this, tmemBase, columns); });
   }
   return result;

@@ -6,5 +6,6 @@ void fovea::tile::registerTilePasses() {
   mlir::registerPass(createProveLivePass);
   mlir::registerPass(createAllocatePass);
   mlir::registerPass(createSynchronisePass);
+  mlir::registerPass(createPruneSynchronisationPass);
   mlir::registerPass(createProveNoHazardPass);
 }

@@ -177,13 +177,17 @@ struct ProveNoHazard : PassWrapper<ProveNoHazard, OperationPass<ModuleOp>> {
         kernel.emitOpError(why);
         return signalPassFailure();
       }
-      FailureOr<Execution> x = Execution::unroll(kernel, *target, Execution::itemsToUnroll(kernel, *schedule));
-      if (failed(x) || failed(HazardCheck(*x).run()))
+      if (failed(proveNoHazard(kernel, *target, *schedule)))
         return signalPassFailure();
     }
     markAllAnalysesPreserved();
   }
 };
 } // namespace
+
+LogicalResult fovea::tile::proveNoHazard(KernelOp kernel, const Target &target, const Schedule &schedule) {
+  FailureOr<Execution> x = Execution::unroll(kernel, target, Execution::itemsToUnroll(kernel, schedule));
+  return failed(x) ? failure() : HazardCheck(*x).run();
+}
 
 std::unique_ptr<Pass> fovea::tile::createProveNoHazardPass() { return std::make_unique<ProveNoHazard>(); }
