@@ -2,6 +2,7 @@
 #include "codegen/Compiler.h"
 #include "codegen/abi/Header.h"
 #include "codegen/kernel/Emitter.h"
+#include "dialect/Attn/Analysis.h"
 #include "dialect/Attn/Attn.h"
 #include "passes/Attn/DeriveBackward.h"
 #include "codegen/sm100a/Lowering.h"
@@ -90,22 +91,38 @@ TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
   t.name = op.getPassedName().str();
   t.role = op.getRole() == "output" ? TensorSpec::Role::Output : TensorSpec::Role::Input;
   t.dtypes = {dtypeOf(op.getElementType())};
-  t.jagged = problem.offsets;
   t.minAlignment = t.strideMultipleBytes = 16; // TMA's rule
   if (op.isShared()) {
     bool byPosition = false;
     for (const std::optional<Rotation> *r : {&problem.rotaryQ, &problem.rotaryK, &problem.rotaryV})
       byPosition |= *r && (*r)->table == t.name && (*r)->byPosition;
     t.shape = {Expr(byPosition ? "n_" + t.name : "total"), Expr(int64_t(op.getCols()))};
-    if (byPosition)
-      t.jagged.clear(), t.positions = problem.offsets;
+    (byPosition ? t.positions : t.jagged) = problem.offsets;
     return t;
   }
   if (op.getOf()) { // [dq | dk | dv]
+    t.jagged = problem.offsets;
     t.shape = {Expr("total"), Expr(problem.heads * (2 * problem.headDim + problem.valueDim))};
     return t;
   }
-  t.shape = {Expr("total"), problem.heads > 0 ? Expr(problem.heads) : Expr("heads")};
+  const bool ofKeys = t.name == problem.k || t.name == problem.v;
+  const RowSpace &rows = ofKeys ? problem.keys : problem.queries;
+  const int64_t heads = int64_t(op.getHeads());
+  if (op.getBatched())
+    t.shape.push_back(Expr("batch"));
+  switch (rows.kind) {
+  case RowSpace::Kind::Jagged:
+    t.jagged = rows.name;
+    t.shape.push_back(Expr(rows == problem.queries ? "total" : "key_total"));
+    break;
+  case RowSpace::Kind::Dense:
+    t.shape.push_back(Expr(rows.name));
+    break;
+  case RowSpace::Kind::Shared:
+    t.shape.push_back(Expr(rows.count));
+    break;
+  }
+  t.shape.push_back(heads > 0 ? Expr(heads) : Expr("heads"));
   if (op.getElementType().isF32()) { // a row statistic
     t.minAlignment = 4;
     t.strideMultipleBytes = 1;
@@ -113,6 +130,45 @@ TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
     return t;
   }
   t.shape.push_back(Expr(int64_t(op.getCols())));
+  return t;
+}
+// A tensor that score expressions or masks look up, as the spec declares it.
+TensorSpec tableSpec(const attn::Input &input, const Problem &problem) {
+  TensorSpec t;
+  t.name = input.name.str();
+  Type element = input.type.getElementType();
+  t.dtypes = {element.isBF16()        ? DType::BF16
+              : element.isF16()       ? DType::F16
+              : element.isF32()       ? DType::F32
+              : element.isInteger(64) ? DType::I64
+                                      : DType::I32};
+  t.minAlignment = int(element.getIntOrFloatBitWidth() / 8);
+  for (auto [n, axis] : llvm::enumerate(input.type.getAxes())) {
+    const Expr any(t.name + "_" + std::to_string(n));
+    if (axis.getKind() != attn::AxisKind::Rows) {
+      t.shape.push_back(ShapedType::isDynamic(axis.getSize())
+                            ? axis.getKind() == attn::AxisKind::Heads ? Expr("heads") : any
+                            : Expr(axis.getSize()));
+      continue;
+    }
+    attn::RowsAttr rows = axis.getRows();
+    switch (rows.getKind()) {
+    case attn::RowsKind::Jagged:
+      t.jagged = rows.getName().getValue().str();
+      t.shape.push_back(Expr(t.jagged == problem.queries.name ? "total" : "key_total"));
+      break;
+    case attn::RowsKind::Dense:
+      t.shape.push_back(Expr("batch"));
+      t.shape.push_back(Expr(rows.getName().getValue().str()));
+      break;
+    case attn::RowsKind::Fixed:
+      t.shape.push_back(Expr("batch"));
+      [[fallthrough]];
+    case attn::RowsKind::Broadcast:
+      t.shape.push_back(Expr(rows.getCount()));
+      break;
+    }
+  }
   return t;
 }
 } // namespace
@@ -146,7 +202,8 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   };
   std::vector<Kernel> kernels;
   const tile::Schedule &forward = result.candidates.front().schedule;
-  kernels.push_back({"forward", forward, buildForward(*module, problem, forward, *target, module->getLoc())});
+  auto build = problem.block ? buildForward : buildFlash;
+  kernels.push_back({"forward", forward, build(*module, problem, forward, *target, module->getLoc())});
   if (problem.backward) {
     const tile::Schedule &backward = result.backwardCandidates.front().schedule;
     kernels.push_back({"backward", backward, buildBackward(*module, problem, backward, *target, module->getLoc())});
@@ -196,6 +253,10 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     for (tile::TensorOp tensor : kernel.op.getBody().getOps<tile::TensorOp>())
       if (!result.manifest.findTensor(tensor.getPassedName().str()))
         result.manifest.tensors.push_back(tensorSpec(tensor, problem));
+    for (tile::TableOp table : kernel.op.getBody().getOps<tile::TableOp>())
+      for (const attn::Input &input : attn::inputs(problem.spec))
+        if (input.name == table.getSymName() && !result.manifest.findTensor(input.name.str()))
+          result.manifest.tensors.push_back(tableSpec(input, problem));
     result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
   }
   for (Kernel &kernel : kernels) {
@@ -209,12 +270,15 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     if (!result.manifest.findTensor(tiles.name))
       result.manifest.tensors.push_back(tiles);
   }
-  TensorSpec offsets;
-  offsets.name = problem.offsets;
-  offsets.role = TensorSpec::Role::Offsets;
-  offsets.dtypes = {DType::I32, DType::I64};
-  offsets.shape = {Expr("batch") + Expr(1)};
-  result.manifest.tensors.push_back(offsets);
+  for (const RowSpace *rows : {&problem.queries, &problem.keys}) {
+    TensorSpec offsets;
+    offsets.name = rows->name;
+    offsets.role = TensorSpec::Role::Offsets;
+    offsets.dtypes = {DType::I32, DType::I64};
+    offsets.shape = {Expr("batch") + Expr(1)};
+    if (rows->kind == RowSpace::Kind::Jagged && !result.manifest.findTensor(offsets.name))
+      result.manifest.tensors.push_back(offsets);
+  }
   result.manifest.spec = problem.name;
   result.manifest.target = options.target;
 
@@ -279,6 +343,8 @@ llvm::Expected<CompiledSpec> fovea::compile(ModuleOp module, const CompileOption
   if (backward)
     if (llvm::Error error = checkBackward(backward))
       return error;
+  if (!problem->block && backward)
+    return llvm::createStringError("attn.spec @" + problem->name + ": the backward of a mask other than block_diagonal has no lowering yet");
   DictionaryAttr perTarget;
   if (spec.getSchedule())
     perTarget = dyn_cast_or_null<DictionaryAttr>(spec.getSchedule()->get(options.target));

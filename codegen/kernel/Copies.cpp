@@ -20,16 +20,24 @@ void Emitter::emitTake(TakeOp op) {
   Value base = type.getSpace() == Space::Smem ? smemBase : tmemBase;
   Value address = addI32(b, loc, base, uint32_t(*channel.getOffset()));
   if (channel.getDepth() > 1)
-    address = add(address, mul(group.ring[channel.getDepth()].first, i32(*channel.getSlotSize())));
+    address = add(address, mul(ring(channel.getDepth(), op.getVisit()).slot, i32(*channel.getSlotSize())));
   addresses[op.getSlot()] = address;
 }
 
 void Emitter::emitLoad(LoadOp op) {
   layout::SmemTile tile = smemTile(cast<SlotType>(op.getSlot().getType()));
-  Value base = address(op.getSlot()), bar = barrierAddress(*op.getBarrier());
+  Value base = address(op.getSlot()), bar = barrierAddress(*op.getBarrier(), takeOf(op.getSlot()).getVisit());
   Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
   // Other work items of the same rows follow soon (heads innermost), and neighbours share lines at tile edges.
   Value hint = l2Policy(b, loc, L2Policy::EvictLast);
+  if (op.getWhole()) {
+    // {columns of a panel, rows, panels, heads, batch}: the whole tile is one box.
+    SmallVector<Value> at{i32(0), row, i32(0), head};
+    if (op.getBatch())
+      at.push_back(scalars[op.getBatch()]);
+    tmaLoad(b, loc, base, argument(params.map(op.getTensor())), at, bar, hint);
+    return;
+  }
   const bool isShared = kernel.lookupSymbol<TensorOp>(op.getTensor()).isShared();
   auto boxes = [&](const ParamRef &map, Value from, Value to, int64_t boxRows) {
     forLoop(from, to, i32(boxRows), [&](Value r) {
@@ -66,14 +74,22 @@ void Emitter::emitStore(StoreOp op) {
   layout::SmemTile tile = smemTile(type);
   Value base = address(op.getSlot());
   Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
+  if (op.getBatch()) // TMA drops what lies beyond the sequence
+    return asLeader([&] {
+      tmaStore(b, loc, argument(params.map(op.getTensor())), {i32(0), row, i32(0), head, scalars[op.getBatch()]}, base);
+      bulkCommitGroup(b, loc);
+    });
   auto branch = scf::IfOp::create(b, loc, cmp(ICmpPredicate::eq, rows, i32(type.getRows())), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&branch.getThenRegion().front());
   asLeader([&] {
     Value map = argument(params.map(op.getTensor()));
-    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
-      tmaStore(b, loc, map, {i32(panel * tile.panelCols()), row, head},
-               addI32(b, loc, base, panel * tile.panelBytes()));
+    if (kernel->hasAttr("key_blocks"))
+      tmaStore(b, loc, map, {i32(0), row, i32(0), head}, base);
+    else
+      for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
+        tmaStore(b, loc, map, {i32(panel * tile.panelCols()), row, head},
+                 addI32(b, loc, base, panel * tile.panelBytes()));
     bulkCommitGroup(b, loc);
   });
 
@@ -136,6 +152,8 @@ void Emitter::emitStoreRows(StoreRowsOp op) {
           b, loc, store, cmp(ICmpPredicate::eq, LLVM::AndOp::create(b, loc, lane, i32(3)), i32(0)));
     Value element = add(mul(wide(add(scalars[op.getRow()], r)), rowStride),
                         mul(wide(scalars[op.getHead()]), headStride));
+    if (op.getBatch())
+      element = add(element, mul(wide(scalars[op.getBatch()]), argument(params.batchStride(op.getTensor()))));
     storeGlobal4If(b, loc, store, globalElement(b, loc, pointer, b.getF32Type(), element), bitsOf(b, loc, value));
   }
 }

@@ -64,12 +64,12 @@ Value Emitter::warpRow() {
   return add(mul(quarter, i32(32)), mul(LLVM::LShrOp::create(b, loc, group.warp, i32(2)), i32(16)));
 }
 
-Value Emitter::barrierAddress(StringRef name) {
+Value Emitter::barrierAddress(StringRef name, std::optional<uint64_t> visit) {
   auto barrier = kernel.lookupSymbol<BarrierOp>(name);
   Value address = addI32(b, loc, smemBase, uint32_t(*barrier.getOffset()));
   if (barrier.getDepth() == 1)
     return address;
-  return add(address, mul(group.ring[barrier.getDepth()].first, i32(8)));
+  return add(address, mul(ring(barrier.getDepth(), visit).slot, i32(8)));
 }
 
 // --- frame --------------------------------------------------------------------------------------------------------
@@ -119,6 +119,8 @@ LogicalResult Emitter::meet(ArrayRef<Operation *> loads) {
       for (int64_t i = 0; i < int64_t(barrier.getDepth()); ++i)
         mbarrierInit(b, loc, addI32(b, loc, smemBase, uint32_t(*barrier.getOffset() + 8 * i)),
                      uint32_t(barrier.getCount()));
+    if (kernel->hasAttr("item_ring"))
+      initItemRing();
     // Copies and commits signal through the asynchronous proxy; no other CTA of a cluster does (that would take
     // fence.mbarrier_init too).
     fenceProxyAsyncShared(b, loc);
@@ -194,6 +196,12 @@ void Emitter::handOverRegisters(GroupOp op) {
     decreaseRegisters(b, loc, uint32_t(wanted));
 }
 
+GroupState::Ring Emitter::advance(const GroupState::Ring &at, int64_t depth) {
+  Value slot = addI32(b, loc, at.slot, 1), wraps = cmp(ICmpPredicate::eq, slot, i32(depth));
+  Value parity = LLVM::XOrOp::create(b, loc, at.parity, LLVM::ZExtOp::create(b, loc, b.getI32Type(), wraps));
+  return {codegen::select(b, loc, wraps, i32(0), slot), parity};
+}
+
 LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &item) {
   Block &block = op.getBody().front();
   if (block.empty())
@@ -205,21 +213,27 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
   group.warp = sub(warpId(b, loc), i32(op.getFirstWarp()));
   group.isLeader = cmp(ICmpPredicate::eq, group.thread, i32(0));
 
-  SmallVector<int64_t> depths;
+  SmallVector<int64_t> depths, blockDepths;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
     if (!llvm::is_contained(depths, int64_t(channel.getDepth())))
       depths.push_back(channel.getDepth());
+  if (kernel->hasAttr("key_blocks"))
+    blockDepths = depths;
 
   LogicalResult result = success();
   if (!schedule.persistent) {
     for (int64_t depth : depths)
-      group.ring[depth] = {i32(0), i32(0)};
+      group.item[depth] = {i32(0), i32(0)};
+    for (int64_t depth : blockDepths)
+      group.block[depth] = {i32(0), i32(0)};
     result = emitProgram(block, item);
   } else {
-    // State of the walk: item index, then (slot, parity) for each ring depth.
-    SmallVector<Value> init{blockId(b, loc)};
-    for (size_t i = 0; i < depths.size(); ++i)
-      init.append({i32(0), i32(0)});
+    // State of the walk: item index, then (slot, parity) of the ring of items, and for each ring depth of items and
+    // of key blocks.
+    const bool dynamic = kernel->hasAttr("item_ring");
+    const size_t rings = (dynamic ? 1 : 0) + depths.size() + blockDepths.size();
+    SmallVector<Value> init(1 + 2 * rings, i32(0));
+    init[0] = blockId(b, loc);
     SmallVector<Type> types(init.size(), b.getI32Type());
     Value items = argument(params.scalar("items"));
     scf::WhileOp::create(
@@ -228,29 +242,42 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
           scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::slt, args[0], items), args);
         },
         [&](OpBuilder &, Location, ValueRange args) {
+          ValueRange state = args.drop_front();
+          SmallVector<Value> next;
+          GroupState::Ring itemSlot;
+          if (dynamic) {
+            itemSlot = {state[0], state[1]}, state = state.drop_front(2);
+            handOnItem(itemSlot);
+          }
           WorkItem found = findItem(args[0]);
-          SmallVector<Type> ringTypes(args.size() - 1, b.getI32Type());
-          auto branch = scf::IfOp::create(b, loc, ringTypes, found.valid, /*withElseRegion=*/true);
+          auto branch = scf::IfOp::create(b, loc, TypeRange(state), found.valid, /*withElseRegion=*/true);
           {
             OpBuilder::InsertionGuard guard(b);
             b.setInsertionPointToStart(&branch.getThenRegion().front());
-            SmallVector<Value> next;
-            for (auto [i, depth] : llvm::enumerate(depths))
-              group.ring[depth] = {args[1 + 2 * i], args[2 + 2 * i]};
+            ValueRange rest = state;
+            group.block.clear(), group.before.clear();
+            for (auto [ring, list] : {std::pair(&group.item, &depths), {&group.block, &blockDepths}})
+              for (int64_t depth : *list)
+                (*ring)[depth] = {rest[0], rest[1]}, rest = rest.drop_front(2);
             if (failed(emitProgram(block, found)))
               result = failure();
-            for (auto [i, depth] : llvm::enumerate(depths)) {
-              Value slot = addI32(b, loc, args[1 + 2 * i], 1);
-              Value wraps = cmp(ICmpPredicate::eq, slot, i32(depth));
-              next.push_back(codegen::select(b, loc, wraps, i32(0), slot));
-              next.push_back(LLVM::XOrOp::create(b, loc, args[2 + 2 * i],
-                                                 LLVM::ZExtOp::create(b, loc, b.getI32Type(), wraps)));
+            SmallVector<Value> after;
+            for (int64_t depth : depths) {
+              GroupState::Ring at = advance(group.item[depth], depth);
+              after.append({at.slot, at.parity});
             }
-            scf::YieldOp::create(b, loc, next);
+            for (int64_t depth : blockDepths)
+              after.append({group.block[depth].slot, group.block[depth].parity});
+            scf::YieldOp::create(b, loc, after);
             b.setInsertionPointToStart(&branch.getElseRegion().front());
-            scf::YieldOp::create(b, loc, args.drop_front());
+            scf::YieldOp::create(b, loc, state);
           }
-          SmallVector<Value> next{add(args[0], gridDim(b, loc))};
+          if (dynamic) {
+            GroupState::Ring at = advance(itemSlot, kItemRing);
+            next.append({nextItem(itemSlot), at.slot, at.parity});
+          } else {
+            next.push_back(add(args[0], gridDim(b, loc)));
+          }
           llvm::append_range(next, branch.getResults());
           scf::YieldOp::create(b, loc, next);
         });

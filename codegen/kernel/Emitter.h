@@ -26,8 +26,12 @@ struct GroupState {
   Value isLeader;           ///< i1: the one thread that issues TMA and tcgen05 work
   Value thread;             ///< i32: thread index inside the group
   Value warp;               ///< i32: warp index inside the group
-  /// Slot index and phase parity of the current item, for each channel depth that the group uses.
-  llvm::DenseMap<int64_t, std::pair<Value, Value>> ring;
+  /// Slot index and phase parity for each channel depth that the group uses.
+  struct Ring {
+    Value slot, parity;
+  };
+  llvm::DenseMap<int64_t, Ring> item;          ///< of the current item
+  llvm::DenseMap<int64_t, Ring> block, before; ///< of the key block that the loop is at, and of the one before
 };
 
 class TargetLowering;
@@ -53,18 +57,24 @@ public:
   Value address(Value slot) { return addresses.lookup(slot); }
   /// Registers of a slot in registers: f32 accumulators, or packed 16-bit operands. All stations of such a channel
   /// run on one group, so that they share one set.
-  SmallVector<Value> &slotRegisters(Value slot) { return channelRegisters[tile::channelOf(slot).getSymName()]; }
+  SmallVector<Value> &slotRegisters(Value slot) {
+    return channelRegisters[tile::ownerOf(tile::channelOf(slot)).getSymName()];
+  }
   layout::SmemTile smemTile(tile::SlotType type) const;
   Half half(Type element) const { return element.isBF16() ? Half::BF16 : Half::F16; }
   /// Registers of a register tile, in the order of its layout (tile.regs).
   SmallVector<Value> &registers(Value tile) { return tiles[tile]; }
+  /// The value of a scalar that a program computes.
+  Value scalar(Value v) { return scalars.lookup(v); }
   /// Whether this group's register tiles hold a row a thread (#tile.regs<rows>) rather than fragments.
   bool holdsRows() const;
   /// First row (i32) of this warp's part of a tile: 32 rows (rows), or 16 (fragment). Eight warps on 128 rows of tensor
   /// memory share its quarters in pairs.
   Value warpRow();
   int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
-  Value barrierAddress(llvm::StringRef barrier);
+  /// Slot and parity at a channel or barrier of this depth; `visit` as in tile.take.
+  const GroupState::Ring &ring(int64_t depth, std::optional<uint64_t> visit);
+  Value barrierAddress(llvm::StringRef barrier, std::optional<uint64_t> visit);
   /// Runs `body` in the leader thread only and brings its warp back together.
   void asLeader(llvm::function_ref<void()> body);
   void ifThen(Value condition, llvm::function_ref<void()> body);
@@ -77,14 +87,28 @@ public:
 
 private:
   struct WorkItem {
-    Value row, rows, head, valid;
-    Value position; ///< of the first row in its sequence; null if no program asks for it
+    SmallVector<Value> values; ///< the arguments of a program (tile.kernel)
+    Value valid;               ///< i1: the index stands for work
+    Value position;            ///< of the first row in its sequence; null if no program asks for it
   };
   // codegen/kernel/WorkItems.cpp
   WorkItem findItem(Value index);
+  WorkItem findKeyBlockItem(Value index);
   WorkItem clampItem(Value row, Value left, Value head, Value position);
-  std::tuple<Value, Value, Value> searchTile(Value tileIndex);
+  /// Where a tile lies: its sequence, first row, and the rows left in the sequence (at most 0: the index has no work);
+  /// the sequence's first row and the one behind its last.
+  struct Tile {
+    Value sequence, row, left, start, stop;
+  };
+  Tile searchTile(Value tileIndex);
+  Value loadOffset(llvm::StringRef table, Value i);
+  // codegen/kernel/ItemRing.cpp
+  Value itemRing(int64_t part, Value slot);
+  void initItemRing();
+  void handOnItem(const GroupState::Ring &at);
+  Value nextItem(const GroupState::Ring &at);
   // codegen/kernel/Emitter.cpp
+  GroupState::Ring advance(const GroupState::Ring &at, int64_t depth);
   void emitFrame();
   Value tensorMemorySlot();
   mlir::LogicalResult meet(llvm::ArrayRef<mlir::Operation *> loads);
@@ -93,6 +117,13 @@ private:
   void handOverRegisters(tile::GroupOp op);
   // codegen/kernel/Program.cpp
   mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);
+  mlir::LogicalResult emitBody(mlir::Block &block);
+  // codegen/kernel/Loops.cpp
+  mlir::LogicalResult emitLoop(tile::LoopOp op);
+  mlir::LogicalResult emitRare(tile::RareOp op);
+  SmallVector<Value> flatten(ValueRange values);
+  void unflatten(ValueRange values, ValueRange like, ArrayRef<Value> flat);
+  void advanceBlocks();
   mlir::LogicalResult emitOp(mlir::Operation &op);
   bool isLeaderOp(mlir::Operation &op);
   mlir::LogicalResult emitLeaderOp(mlir::Operation &op);
@@ -116,15 +147,17 @@ private:
   mlir::LogicalResult emitMapPairs(tile::MapPairsOp op);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
+  mlir::LogicalResult emitScalar(mlir::Operation &op);
   size_t registerCount(mlir::RankedTensorType type) const;
 
   TargetLowering &lowering;
+  Value itemPosition; ///< WorkItem::position of the program's item
   Parameters params;
   mlir::LLVM::LLVMFuncOp function;
   llvm::DenseMap<Value, Value> addresses;
   llvm::StringMap<SmallVector<Value>> channelRegisters;
   llvm::DenseMap<Value, SmallVector<Value>> tiles;
-  llvm::DenseMap<Value, Value> scalars; ///< item arguments
+  llvm::DenseMap<Value, Value> scalars; ///< item arguments and what programs compute from them
   bool met = false; ///< whether the barriers have been set up and all threads have seen it
 };
 
@@ -139,6 +172,11 @@ public:
   virtual mlir::LogicalResult write(Emitter &e, tile::WriteOp op) = 0;
   virtual mlir::LogicalResult copy(Emitter &e, tile::CopyOp op) = 0;
   virtual mlir::LogicalResult productWait(Emitter &e, tile::ProductWaitOp op) = 0;
+  virtual mlir::LogicalResult scale(Emitter &e, tile::ScaleOp op) = 0;
+  virtual mlir::LogicalResult warpProduct(Emitter &e, tile::WarpProductOp op) = 0;
+  /// Called where a loop begins, at the end of its body, and behind it: nothing may be pending there that only
+  /// straight-line code can wait for.
+  virtual mlir::LogicalResult atLoopEdge(Emitter &e, tile::LoopOp op) { return mlir::success(); }
   virtual mlir::LogicalResult commit(Emitter &e, tile::CommitOp op) = 0;
   virtual mlir::LogicalResult fence(Emitter &e, tile::FenceOp op) = 0;
   virtual void allocateTensorMemory(Emitter &e, Value slot, int64_t columns) {}

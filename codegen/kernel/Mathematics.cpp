@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include <limits>
 
 using namespace mlir;
@@ -27,6 +28,17 @@ size_t Emitter::registerCount(RankedTensorType type) const {
 
 // Which of a thread's rows register r of a fragment belongs to.
 static size_t fragmentRow(size_t r) { return r / 2 % 2; }
+
+// Scalars of a program are arith on i1 and i32, which lower like any other.
+LogicalResult Emitter::emitScalar(Operation &op) {
+  if (op.getNumRegions() || op.getDialect() != b.getContext()->getLoadedDialect<arith::ArithDialect>())
+    return op.emitOpError("has no lowering in a tile program");
+  IRMapping map;
+  for (Value operand : op.getOperands())
+    map.map(operand, scalars.lookup(operand));
+  scalars[op.getResult(0)] = b.clone(op, map)->getResult(0);
+  return success();
+}
 
 LogicalResult Emitter::emitMath(Operation &op) {
   if (op.getNumResults() != 1)
@@ -68,6 +80,8 @@ LogicalResult Emitter::emitMath(Operation &op) {
       v = ex2(b, loc, x(0));
     else if (isa<math::Log2Op>(op))
       v = lg2(b, loc, x(0));
+    else if (auto select = dyn_cast<arith::SelectOp>(op); select && isa<IntegerType>(select.getCondition().getType()))
+      v = codegen::select(b, loc, scalars[select.getCondition()], x(1), x(2));
     else if (isa<math::TanhOp>(op))
       v = tanhApprox(b, loc, x(0));
     else
@@ -150,8 +164,12 @@ void Emitter::emitRowReduce(RowReduceOp op) {
   bool max = op.getKind() == Reduction::Max;
   auto tree = [&](ArrayRef<Value> values) { return max ? maxTree(b, loc, values) : addTree(b, loc, values); };
   SmallVector<Value> out;
+  auto acrossQuad = [&](Value v) { return max ? quadMax(b, loc, v) : quadAdd(b, loc, v); };
   if (layoutOf(op.getTile().getType()) == RegisterLayout::Rows) {
     out.push_back(tree(in));
+  } else if (cast<RankedTensorType>(op.getTile().getType()).getRank() == 1) {
+    for (Value v : in)
+      out.push_back(acrossQuad(v));
   } else {
     for (size_t half : {0, 1}) {
       SmallVector<Value> row;
@@ -159,7 +177,7 @@ void Emitter::emitRowReduce(RowReduceOp op) {
         if (fragmentRow(r) == half)
           row.push_back(v);
       Value v = tree(row);
-      out.push_back(max ? quadMax(b, loc, v) : quadAdd(b, loc, v));
+      out.push_back(op.getPartial() ? v : acrossQuad(v));
     }
   }
   tiles[op.getResult()] = out;

@@ -18,6 +18,61 @@ static bool isStored(KernelOp kernel, TensorOp tensor) {
   return found;
 }
 
+// In elements. A part of a tensor's rows has its heads side by side.
+static Expr headStrideOf(TensorOp tensor) {
+  return tensor.getOf() ? Expr(int64_t(tensor.getCols()))
+                        : Expr(tensor.getPassedName().str() + (tensor.getBatched() ? ".stride.2" : ".stride.1"));
+}
+
+// Rows of the slots that a tensor is loaded into or stored from.
+static int64_t slotRows(KernelOp kernel, TensorOp tensor) {
+  int64_t rows = 0;
+  auto see = [&](mlir::Value slot) { rows = mlir::cast<SlotType>(slot.getType()).getRows(); };
+  kernel.walk([&](LoadOp op) { if (op.getTensor() == tensor.getSymName()) see(op.getSlot()); });
+  kernel.walk([&](StoreOp op) { if (op.getTensor() == tensor.getSymName()) see(op.getSlot()); });
+  return rows;
+}
+
+// {cols, rows, heads} in boxes of one panel; or, where items loop over key blocks, {columns of a panel, rows, panels,
+// heads, batch} in boxes of a whole tile.
+static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
+  const std::string name = tensor.getPassedName().str();
+  int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8, rows = slotRows(kernel, tensor);
+  layout::SmemTile tile(uint32_t(rows), uint32_t(tensor.getCols()), uint32_t(bytes));
+  const int first = tensor.getBatched() ? 1 : 0;
+  auto extent = [&](int dim) { return Expr(name + ".shape." + std::to_string(dim)); };
+  const Expr rowStride = Expr(name + ".stride." + std::to_string(first)) * Expr(bytes);
+  const Expr heads = tensor.getOf() ? Expr(int64_t(tensor.getHeads())) : extent(first + 1);
+  ParamSpec map;
+  map.kind = ParamSpec::Kind::TensorMap;
+  map.tensor = name;
+  map.offset = Expr(int64_t(tensor.getColumn().value_or(0)) * bytes);
+  map.swizzle = layout::name(tile.swizzle());
+  map.l2Promotion = "128B";
+  if (!kernel->hasAttr("key_blocks")) {
+    map.dims = {Expr(int64_t(tensor.getCols())), extent(0)};
+    map.strides = {rowStride};
+    map.box = {int(tile.panelCols()), loaded ? kBoxRows : int(rows)};
+  } else {
+    int64_t panels = tile.panelCount();
+    map.dims = {Expr(int64_t(tile.panelCols())), extent(first), Expr(panels)};
+    map.strides = {rowStride, Expr(int64_t(tile.panelCols()) * bytes)};
+    map.box = {int(tile.panelCols()), int(rows), int(panels)};
+    map.l2Promotion = "256B";
+  }
+  if (!tensor.isShared()) {
+    map.dims.push_back(heads);
+    map.strides.push_back(headStrideOf(tensor) * Expr(bytes));
+    map.box.push_back(1);
+  }
+  if (first) {
+    map.dims.push_back(extent(0));
+    map.strides.push_back(Expr(name + ".stride.0") * Expr(bytes));
+    map.box.push_back(1);
+  }
+  return map;
+}
+
 Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   std::string rows, heads;
   for (TensorOp tensor : kernel.getBody().getOps<TensorOp>()) {
@@ -25,32 +80,19 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
     const int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8;
     const Expr offset(int64_t(tensor.getColumn().value_or(0)) * bytes);
     // A part of a tensor's rows has its heads side by side.
-    const Expr headStride = tensor.getOf() ? Expr(int64_t(tensor.getCols())) : Expr(passed + ".stride.1");
+    const int first = tensor.getBatched() ? 1 : 0;
+    const Expr headStride = headStrideOf(tensor);
     bool loaded = isLoaded(kernel, tensor), stored = isStored(kernel, tensor);
     if (loaded || stored) {
-      layout::SmemTile tile(uint32_t(schedule.tileRows), uint32_t(tensor.getCols()), uint32_t(bytes));
-      ParamSpec map;
-      map.kind = ParamSpec::Kind::TensorMap;
-      map.tensor = passed;
-      map.offset = offset;
-      map.dims = {Expr(int64_t(tensor.getCols())), Expr(passed + ".shape.0")};
-      map.strides = {Expr(passed + ".stride.0") * Expr(bytes)};
-      map.box = {int(tile.panelCols()), loaded ? kBoxRows : int(schedule.tileRows)};
-      if (!tensor.isShared()) {
-        map.dims.push_back(tensor.getOf() ? Expr(int64_t(tensor.getHeads())) : Expr(passed + ".shape.1"));
-        map.strides.push_back(headStride * Expr(bytes));
-        map.box.push_back(1);
-      }
-      map.swizzle = layout::name(tile.swizzle());
-      map.l2Promotion = "128B";
+      ParamSpec map = tensorMap(kernel, tensor, loaded);
       add("map:" + name, map);
-      if (loaded) {
+      if (loaded && !kernel->hasAttr("key_blocks")) {
         map.box[1] = kTailRows;
         add("tail_map:" + name, map);
       }
     }
     if (rows.empty() && tensor.getRole() == "input")
-      rows = passed + ".shape.0", heads = passed + ".shape.1";
+      rows = passed + ".shape." + std::to_string(first), heads = passed + ".shape." + std::to_string(first + 1);
     if (tensor.getRole() == "output") {
       ParamSpec p;
       p.kind = ParamSpec::Kind::Pointer;
@@ -59,28 +101,44 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
       add("pointer:" + name, p);
       p = {};
       p.kind = ParamSpec::Kind::I64;
-      p.value = Expr(passed + ".stride.0");
+      p.value = Expr(passed + ".stride." + std::to_string(first));
       add("row_stride:" + name, p);
       p.value = headStride;
       add("head_stride:" + name, p);
+      p.value = Expr(passed + ".stride.0");
+      if (first)
+        add("batch_stride:" + name, p);
     }
   }
-  std::string table = kernel->getAttrOfType<mlir::StringAttr>("offsets").getValue().str();
-  ParamSpec offsets;
-  offsets.kind = ParamSpec::Kind::Pointer;
-  offsets.tensor = table;
-  add("offsets", offsets);
-  auto scalar = [&](const char *name, Expr value) {
+  auto scalar = [&](const std::string &name, Expr value) {
     ParamSpec p;
     p.kind = ParamSpec::Kind::I32;
     p.value = value;
     add(name, p);
   };
-  // log2 of the size of an offset: 2 for i32, 3 for i64.
-  scalar("offset_shift", floorDiv(Expr(table + ".itemsize"), Expr(4)) + Expr(1));
+  auto table = [&](const std::string &name) {
+    ParamSpec offsets;
+    offsets.kind = ParamSpec::Kind::Pointer;
+    offsets.tensor = name;
+    add(name, offsets);
+    // log2 of the size of an offset: 2 for i32, 3 for i64.
+    scalar(name + ":shift", floorDiv(Expr(name + ".itemsize"), Expr(4)) + Expr(1));
+  };
+  std::string offsets = kernel->getAttrOfType<mlir::StringAttr>("offsets").getValue().str();
+  if (!offsets.empty())
+    table(offsets);
+  scalar("heads", Expr(heads));
+  if (kernel->hasAttr("key_blocks"))
+    addKeyBlockItems(kernel, schedule, rows, heads, table, scalar);
+  else
+    addRowBlockItems(kernel, schedule, rows, heads, scalar);
+  addTables(kernel);
+}
+
+void Parameters::addRowBlockItems(KernelOp kernel, const Schedule &schedule, const std::string &rows, const std::string &heads,
+                                  llvm::function_ref<void(const std::string &, Expr)> scalar) {
   scalar("batch", Expr("batch"));
   scalar("total", Expr(rows));
-  scalar("heads", Expr(heads));
   // With a list, its tiles; else an upper bound (see Emitter::findItem), zero for an empty batch.
   std::string list = tileList(schedule.tileRows);
   Expr bound = (floorDiv(Expr(rows), Expr(schedule.tileRows)) + Expr("batch")) * minimum(Expr("batch"), Expr(1));
@@ -95,6 +153,9 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   } else {
     scalar("items", bound * Expr(heads));
   }
+}
+
+void Parameters::addTables(KernelOp kernel) {
   for (TableOp op : kernel.getBody().getOps<TableOp>()) {
     std::string name = op.getSymName().str();
     ParamSpec p;
@@ -112,6 +173,34 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
         add("stride:" + name + std::to_string(n), p);
     }
   }
+}
+
+void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, const std::string &rows,
+                                  const std::string &heads, llvm::function_ref<void(const std::string &)> table,
+                                  llvm::function_ref<void(const std::string &, Expr)> scalar) {
+  const Expr M(schedule.tileRows), batch("batch");
+  auto keyOffsets = kernel->getAttrOfType<mlir::StringAttr>("key_offsets");
+  if (keyOffsets && keyOffsets != kernel->getAttrOfType<mlir::StringAttr>("offsets"))
+    table(keyOffsets.getValue().str());
+  if (!keyOffsets) {
+    TensorOp keys = *std::next(kernel.getBody().getOps<TensorOp>().begin());
+    scalar("keys", Expr(keys.getSymName().str() + (keys.getBatched() ? ".shape.1" : ".shape.0")));
+  }
+  if (kernel->hasAttr("jagged_queries")) {
+    scalar("batch", batch);
+    scalar("total", Expr(rows));
+    scalar("items", (floorDiv(Expr(rows), M) + batch) * minimum(batch, Expr(1)) * Expr(heads));
+  } else {
+    scalar("queries", Expr(rows));
+    scalar("items", ceilDiv(Expr(rows), M) * batch * Expr(heads));
+  }
+  // The counter that hands out items; a launch leaves it at zero.
+  ParamSpec counter;
+  counter.kind = ParamSpec::Kind::Scratch;
+  counter.name = "counter";
+  counter.bytes = Expr(4);
+  if (schedule.persistent)
+    add("counter", counter);
 }
 
 void Parameters::add(std::string key, ParamSpec spec) {

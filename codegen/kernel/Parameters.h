@@ -5,6 +5,7 @@
 #include "dialect/Tile/Schedule.h"
 #include "dialect/Tile/Tile.h"
 #include "runtime/abi/Manifest.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <string>
 #include <vector>
 
@@ -25,10 +26,11 @@ struct ParamRef {
 ///                                 tile (stores)
 ///   per tensor that TMA loads:    the same map with boxes of kTailRows
 ///   per output:                   pointer, row stride and head stride in elements (i64)
-///   offsets (pointer), log2 of their size (i32), number of sequences, rows, heads, items (i32)
+///   offsets (pointer), log2 of their size (i32), heads, number of sequences, rows, items (i32)
 ///   the tile list (pointer, null if it is not passed), unless a program asks for positions
 ///   per table:                    pointer, the size of each dimension (i32), all strides but the last in elements (i64)
 /// Tensors are those that the launch passes; a part of one (tile.tensor, `of`) is an offset into it.
+/// Where items loop over key blocks, the offsets of both sides where they are jagged, and lengths where they are not.
 class Parameters {
 public:
   Parameters() = default;
@@ -42,6 +44,7 @@ public:
   /// Of dimension n of a table.
   const ParamRef &size(llvm::StringRef table, size_t n) const { return get("size:" + table.str() + std::to_string(n)); }
   const ParamRef &stride(llvm::StringRef table, size_t n) const { return get("stride:" + table.str() + std::to_string(n)); }
+  const ParamRef &batchStride(llvm::StringRef tensor) const { return get("batch_stride:" + tensor.str()); }
   const ParamRef &scalar(llvm::StringRef name) const { return get(name.str()); }
 
   /// Name of the optional tensor that lists the tiles of `rows` rows: "tiles_64". Kernels of equal tiles share it.
@@ -53,6 +56,12 @@ public:
   std::vector<ParamSpec> specs() const;
 
 private:
+  void addTables(tile::KernelOp kernel);
+  void addRowBlockItems(tile::KernelOp kernel, const tile::Schedule &schedule, const std::string &rows, const std::string &heads,
+                        llvm::function_ref<void(const std::string &, Expr)> scalar);
+  void addKeyBlockItems(tile::KernelOp kernel, const tile::Schedule &schedule, const std::string &rows,
+                        const std::string &heads, llvm::function_ref<void(const std::string &)> table,
+                        llvm::function_ref<void(const std::string &, Expr)> scalar);
   void add(std::string key, ParamSpec spec);
   const ParamRef &get(const std::string &key) const;
 

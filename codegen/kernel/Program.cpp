@@ -13,10 +13,13 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   channelRegisters.clear();
   tiles.clear();
   scalars.clear();
-  scalars[block.getArgument(0)] = item.row;
-  scalars[block.getArgument(1)] = item.rows;
-  scalars[block.getArgument(2)] = item.head;
+  itemPosition = item.position;
+  for (auto [argument, value] : llvm::zip_equal(block.getArguments(), item.values))
+    scalars[argument] = value;
+  return emitBody(block);
+}
 
+LogicalResult Emitter::emitBody(Block &block) {
   // Consecutive ops of the leader share one branch. A take is an address and belongs to everybody.
   SmallVector<Operation *> pending;
   LogicalResult result = success();
@@ -37,9 +40,12 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
     if (auto take = dyn_cast<TakeOp>(op)) {
       emitTake(take);
     } else if (auto position = dyn_cast<PositionOp>(op)) {
-      scalars[position.getPosition()] = item.position;
-    } else if (isa<PassOp>(op)) {
+      scalars[position.getPosition()] = itemPosition;
+    } else if (isa<PassOp, YieldOp>(op)) {
       continue;
+    } else if (op.getNumResults() == 1 && op.getResult(0).getType().isIntOrIndex()) {
+      if (failed(emitScalar(op)))
+        return failure();
     } else if (isLeaderOp(op)) {
       if (!met && !isa<LoadOp, ArriveOp>(op)) // the first loads end here
         flush();
@@ -92,6 +98,10 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](MmaOp mma) { return lowering.mma(*this, mma); })
       .Case([&](ReadOp read) { return lowering.read(*this, read); })
       .Case([&](WriteOp write) { return lowering.write(*this, write); })
+      .Case([&](LoopOp loop) { return emitLoop(loop); })
+      .Case([&](RareOp rare) { return emitRare(rare); })
+      .Case([&](ScaleOp scale) { return lowering.scale(*this, scale); })
+      .Case([&](WarpProductOp product) { return lowering.warpProduct(*this, product); })
       .Case([&](CopyOp copy) { return lowering.copy(*this, copy); })
       .Case([&](ProductWaitOp wait) { return lowering.productWait(*this, wait); })
       .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })

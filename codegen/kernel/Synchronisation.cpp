@@ -10,14 +10,20 @@ using namespace fovea::tile;
 
 void Emitter::emitWait(WaitOp op) {
   int64_t depth = kernel.lookupSymbol<BarrierOp>(op.getBarrier()).getDepth();
-  Value parity = group.ring[depth].second;
+  Value parity = ring(depth, op.getVisit()).parity;
   if (op.getEmpty())
     parity = LLVM::XOrOp::create(b, loc, parity, i32(1));
-  mbarrierWait(b, loc, barrierAddress(op.getBarrier()), parity);
+  mbarrierWait(b, loc, barrierAddress(op.getBarrier(), op.getVisit()), parity);
 }
 
 void Emitter::emitArrive(ArriveOp op) {
-  Value bar = barrierAddress(op.getBarrier());
+  Value bar = barrierAddress(op.getBarrier(), op.getVisit());
+  if (op.getUnit() == Unit::Tma && !op.getBytes() && !op.getRows())
+    return mbarrierArrive(b, loc, bar); // for stores that have read the slot
+  if (op.getUnit() == Unit::Tma && op.getBytes()) {
+    mbarrierArriveExpectTx(b, loc, bar, i32(int64_t(*op.getBytes())));
+    return;
+  }
   if (op.getUnit() == Unit::Tma) {
     // Whole boxes complete, whatever part of the last one is used.
     Value rows = LLVM::AndOp::create(b, loc, add(scalars[op.getRows()], i32(kTailRows - 1)), i32(-kTailRows));

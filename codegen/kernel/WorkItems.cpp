@@ -13,16 +13,17 @@ using LLVM::ICmpPredicate;
 
 // The work item of a linear index: heads innermost, then tiles in memory order.
 Emitter::WorkItem Emitter::findItem(Value index) {
+  if (kernel->hasAttr("key_blocks"))
+    return findKeyBlockItem(index);
   // A number that the spec states saves a division in every CTA.
   int64_t stated = (*kernel.getBody().getOps<TensorOp>().begin()).getHeads();
   Value heads = stated > 0 ? i32(stated) : argument(params.scalar("heads"));
   Value tileIndex = LLVM::UDivOp::create(b, loc, index, heads);
   Value head = sub(index, mul(tileIndex, heads));
   Type i32t = b.getI32Type(), i64 = b.getI64Type();
-  Value row, left, position;
   if (!params.hasTileList()) {
-    std::tie(row, left, position) = searchTile(tileIndex);
-    return clampItem(row, left, head, position);
+    Tile tile = searchTile(tileIndex);
+    return clampItem(tile.row, tile.left, head, sub(tile.row, tile.start));
   }
   Value tiles = argument(params.scalar("tiles"));
   Value listed = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, i64, tiles),
@@ -36,8 +37,8 @@ Emitter::WorkItem Emitter::findItem(Value index) {
     Value rows = LLVM::TruncOp::create(b, loc, i32t, LLVM::LShrOp::create(b, loc, entry, constI64(b, loc, 32)));
     scf::YieldOp::create(b, loc, ValueRange{LLVM::TruncOp::create(b, loc, i32t, entry), rows});
     b.setInsertionPointToStart(&branch.getElseRegion().front());
-    std::tie(row, left, position) = searchTile(tileIndex);
-    scf::YieldOp::create(b, loc, ValueRange{row, left});
+    Tile tile = searchTile(tileIndex);
+    scf::YieldOp::create(b, loc, ValueRange{tile.row, tile.left});
   }
   return clampItem(branch.getResult(0), branch.getResult(1), head, /*position=*/{});
 }
@@ -50,31 +51,73 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
   Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.tileRows));
   Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
                                     cmp(ICmpPredicate::sge, row, i32(0)));
-  return {row, rows, head, valid, position};
+  return {{row, rows, head}, valid, position};
+}
+
+// Where items loop over key blocks: dense or shared queries are cut into tiles by arithmetic, with the tiles of one head
+// next to each other, since they read the same keys; tiles of jagged queries are searched for.
+Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
+  Value heads = argument(params.scalar("heads"));
+  const int64_t M = schedule.tileRows;
+  auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
+  auto atMost = [&](Value v, Value limit) {
+    return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
+  };
+  auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
+  Value row, rows, head, sequence, query, queries, valid;
+  if (kernel->hasAttr("jagged_queries")) {
+    Value tileIndex = divide(index, heads);
+    head = sub(index, mul(tileIndex, heads));
+    Tile tile = searchTile(tileIndex);
+    row = tile.row, sequence = tile.sequence, query = sub(row, tile.start), queries = sub(tile.stop, tile.start);
+    rows = atMost(atMost(tile.left, sub(argument(params.scalar("total")), row)), i32(M));
+    valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)), cmp(ICmpPredicate::sge, row, i32(0)));
+  } else {
+    queries = argument(params.scalar("queries"));
+    Value tiles = divide(addI32(b, loc, queries, uint32_t(M - 1)), i32(M));
+    Value rest = divide(index, tiles);
+    // The last tile first: under a causal mask it has the most keys.
+    Value tile = sub(addI32(b, loc, tiles, uint32_t(-1)), sub(index, mul(rest, tiles)));
+    sequence = divide(rest, heads);
+    head = sub(rest, mul(sequence, heads));
+    row = query = mul(tile, i32(M));
+    rows = atMost(sub(queries, row), i32(M));
+    valid = constI1(b, loc, true);
+  }
+  Value key = i32(0), keys;
+  if (table) {
+    key = loadOffset(table.getValue(), sequence);
+    keys = sub(loadOffset(table.getValue(), addI32(b, loc, sequence, 1)), key);
+    keys = codegen::select(b, loc, cmp(ICmpPredicate::sgt, keys, i32(0)), keys, i32(0));
+  } else {
+    keys = argument(params.scalar("keys"));
+  }
+  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}};
+}
+
+// The low word of an offset serves both sizes: offsets stay below 2^31.
+Value Emitter::loadOffset(StringRef table, Value i) {
+  Value shift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.scalar((table + ":shift").str())));
+  Value bytes = LLVM::ShlOp::create(b, loc, LLVM::ZExtOp::create(b, loc, b.getI64Type(), i), shift);
+  return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.scalar(table)), bytes), /*nc=*/true);
 }
 
 // Index v belongs to the last sequence b with offsets[b] / M + b <= v, its rank: sequence b then owns at least
 // ceil(length / M) indices, so that no list and no prefix sum is needed, at the price of at most one index without work
-// per sequence. Returns the tile's first row, the rows left in its sequence (at most 0 if the index has no work), and
-// the first row's position in it.
+// per sequence.
 //
 // Ranks rise, so that a vote of lanes that look at rising sequences counts those at or before the owner.
-std::tuple<Value, Value, Value> Emitter::searchTile(Value tileIndex) {
-  Value batch = argument(params.scalar("batch")), offsets = argument(params.scalar("offsets"));
-  int64_t shift = llvm::Log2_64(uint64_t(schedule.tileRows));
+Emitter::Tile Emitter::searchTile(Value tileIndex) {
+  Value batch = argument(params.scalar("batch"));
+  StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
+  // A constant, so that a division by a power of two is a shift.
+  const int64_t M = schedule.tileRows;
   Type i32t = b.getI32Type();
   auto slt = [&](Value x, Value y) -> Value { return cmp(ICmpPredicate::slt, x, y); };
   auto select = [&](Value c, Value x, Value y) -> Value { return codegen::select(b, loc, c, x, y); };
-
-  // The low word of an offset serves both sizes: offsets stay below 2^31.
-  Value offsetShift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.scalar("offset_shift")));
-  auto offset = [&](Value i) -> Value {
-    Value wide = LLVM::ZExtOp::create(b, loc, b.getI64Type(), i);
-    Value bytes = LLVM::ShlOp::create(b, loc, wide, offsetShift);
-    return loadGlobal(b, loc, i32t, globalByte(b, loc, offsets, bytes), /*nc=*/true);
-  };
+  auto offset = [&](Value i) { return loadOffset(table, i); };
   auto rank = [&](Value i, Value start) -> Value {
-    return add(LLVM::AShrOp::create(b, loc, start, i32(shift)), i);
+    return add(LLVM::UDivOp::create(b, loc, start, i32(M)), i);
   };
   auto clamped = [&](Value i, Value limit) { return select(slt(i, limit), i, limit); };
   // How many lanes look at a sequence that begins at or before the index.
@@ -87,7 +130,7 @@ std::tuple<Value, Value, Value> Emitter::searchTile(Value tileIndex) {
 
   // Most often one load finds it: 64 sequences around where the index would be were all equally long, which lengths
   // that vary independently leave by about the root of the batch.
-  Value bound = add(LLVM::LShrOp::create(b, loc, argument(params.scalar("total")), i32(shift)), batch);
+  Value bound = add(LLVM::UDivOp::create(b, loc, argument(params.scalar("total")), i32(M)), batch);
   auto real = [&](Value v) -> Value { return LLVM::UIToFPOp::create(b, loc, b.getF32Type(), v); };
   Value sequencesPerIndex = mulF(b, loc, real(batch), rcp(b, loc, real(bound)));
   Value guess = LLVM::FPToSIOp::create(b, loc, i32t, mulF(b, loc, real(tileIndex), sequencesPerIndex));
@@ -133,9 +176,8 @@ std::tuple<Value, Value, Value> Emitter::searchTile(Value tileIndex) {
   Value sequence = branch.getResult(0);
   Value start = offset(sequence), stop = offset(clamped(addI32(b, loc, sequence, 1), batch));
   Value skipped = sub(tileIndex, rank(sequence, start));
-  Value position = LLVM::ShlOp::create(b, loc, skipped, i32(shift));
-  Value row = add(start, position);
+  Value row = add(start, mul(skipped, i32(M)));
   // Indices before the first sequence's have no work.
   Value left = select(cmp(ICmpPredicate::sge, skipped, i32(0)), sub(stop, row), i32(0));
-  return {row, left, position};
+  return {sequence, row, left, start, stop};
 }

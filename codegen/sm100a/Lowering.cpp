@@ -56,6 +56,8 @@ public:
     for (int64_t row0 = 0; row0 < m; row0 += block) {
       layout::SubTile part;
       MmaOptions options;
+      if (op.getAccumulate())
+        options.accumulate = e.scalar(op.getAccumulate());
       if (op.getDiagonal()) {
         part.row0 = uint32_t(row0), part.rows = uint32_t(block);
         options.laneMask = disabledLanes(e, m, row0, block);
@@ -119,6 +121,8 @@ public:
     }
     for (uint32_t col = 0; col < cols; col += step) {
       SmallVector<Value> x = load(col, step);
+      if (op.getFactor())
+        multiply(e, x, e.registers(op.getFactor()));
       if (op.getTable())
         unrotate(e, op.getTable(), Pairing::Interleaved, x, {}, col);
       store(x, col);
@@ -126,12 +130,30 @@ public:
     return success();
   }
 
+  LogicalResult scale(Emitter &e, ScaleOp op) override {
+    auto type = cast<SlotType>(op.getSlot().getType());
+    const uint32_t step = 32;
+    for (uint32_t col = 0; col < uint32_t(type.getCols()); col += step) {
+      SmallVector<Value> columns = loadColumns(e, type, e.address(op.getSlot()), col, step);
+      multiply(e, columns, e.registers(op.getFactor()));
+      for (Value &v : columns)
+        v = bitsOf(e.b, e.loc, v);
+      tmemStore(e.b, e.loc, e.holdsRows() ? TmemShape::S32x32b : TmemShape::S16x256b,
+                warpAddress(e, type, e.address(op.getSlot()), col), columns);
+    }
+    return success();
+  }
+
+  LogicalResult warpProduct(Emitter &, WarpProductOp op) override {
+    return op.emitOpError("is Hopper's; scores of this target stay in tensor memory");
+  }
+
   LogicalResult productWait(Emitter &, ProductWaitOp op) override {
     return op.emitOpError("is wgmma's; products of this target are committed to a barrier");
   }
 
   LogicalResult commit(Emitter &e, CommitOp op) override {
-    sm100a::commit(e.b, e.loc, e.barrierAddress(op.getBarrier()));
+    sm100a::commit(e.b, e.loc, e.barrierAddress(op.getBarrier(), op.getVisit()));
     return success();
   }
 
@@ -166,6 +188,12 @@ public:
   }
 
 private:
+  // Each row by its value: one a thread, or the two rows of a fragment.
+  static void multiply(Emitter &e, SmallVector<Value> &columns, ArrayRef<Value> factors) {
+    for (auto [r, v] : llvm::enumerate(columns))
+      v = mulF(e.b, e.loc, v, factors.size() == 1 ? factors[0] : factors[r / 2 % 2]);
+  }
+
   // The warp's lanes at a column: its quarter, and in eight warps on 128 rows the half of it that the warp shares in.
   static Value warpAddress(Emitter &e, SlotType type, Value address, uint32_t col) {
     Value at = tmemWarpAddress(e.b, e.loc, address, e.group.warp, col);

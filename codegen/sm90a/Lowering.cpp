@@ -22,7 +22,11 @@ public:
 
   LogicalResult mma(Emitter &e, MmaOp op) override {
     int64_t block = op.getDiagonal().value_or(cast<SlotType>(op.getD().getType()).getRows());
-    return block < 64 ? warpProduct(e, op, block) : warpgroupProduct(e, op);
+    if (block >= 64)
+      return warpgroupProduct(e, op);
+    e.slotRegisters(op.getD()) =
+        warpProduct(e, op.getA(), op.getATransposed(), op.getB(), op.getBTransposed(), block, /*ownBlock=*/true);
+    return success();
   }
 
   LogicalResult read(Emitter &e, ReadOp op) override {
@@ -44,6 +48,8 @@ public:
 
   LogicalResult copy(Emitter &e, CopyOp op) override {
     SmallVector<Value> registers = e.slotRegisters(op.getFrom());
+    if (op.getFactor())
+      scaleFragment(e, registers, e.registers(op.getFactor()));
     if (op.getTable()) {
       MutableArrayRef<Value> all(registers);
       bool interleaved = *op.getPairing() == Pairing::Interleaved;
@@ -54,11 +60,45 @@ public:
     return success();
   }
 
+  LogicalResult scale(Emitter &e, ScaleOp op) override {
+    scaleFragment(e, e.slotRegisters(op.getSlot()), e.registers(op.getFactor()));
+    return success();
+  }
+
+  LogicalResult warpProduct(Emitter &e, WarpProductOp op) override {
+    e.registers(op.getResult()) = warpProduct(e, op.getA(), false, op.getB(), true,
+                                              cast<SlotType>(op.getB().getType()).getRows(), /*ownBlock=*/false);
+    return success();
+  }
+
+  // Products end in the order of issue: wait for those up to the last that writes or reads the slot. One that is
+  // synchronous (below 64 rows), or waited for already, costs nothing.
   LogicalResult productWait(Emitter &e, ProductWaitOp op) override {
-    // Products below 64 rows are synchronous: nothing is pending, and the wait costs nothing.
-    SmallVector<Value> &registers = e.slotRegisters(op.getSlot());
-    if (!synchronous.contains(channelOf(op.getSlot())))
-      registers = wgmmaWait(e.b, e.loc, 0, registers);
+    ChannelOp owner = ownerOf(channelOf(op.getSlot()));
+    size_t ended = 0;
+    for (size_t i = 0; i < pending.size(); ++i)
+      if (ownerOf(channelOf(pending[i].getD())) == owner || ownerOf(channelOf(pending[i].getA())) == owner)
+        ended = i + 1;
+    if (ended == 0)
+      return success();
+    SmallVector<Value> all;
+    for (size_t i = 0; i < ended; ++i)
+      llvm::append_range(all, e.slotRegisters(pending[i].getD()));
+    ArrayRef<Value> rest = all = wgmmaWait(e.b, e.loc, uint32_t(pending.size() - ended), all);
+    for (size_t i = 0; i < ended; ++i) {
+      SmallVector<Value> &registers = e.slotRegisters(pending[i].getD());
+      llvm::copy(rest.take_front(registers.size()), registers.begin());
+      rest = rest.drop_front(registers.size());
+    }
+    pending.erase(pending.begin(), pending.begin() + ended);
+    return success();
+  }
+
+  LogicalResult atLoopEdge(Emitter &, LoopOp op) override {
+    // ptxas counts groups inside one iteration only.
+    if (!pending.empty())
+      return op.emitOpError("a product into '") << channelOf(pending.front().getD()).getSymName()
+                                                << "' is pending where a loop begins or ends";
     return success();
   }
 
@@ -93,10 +133,15 @@ private:
     Value bDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, bOperand, bBase);
     WgmmaOptions options;
     options.type = e.half(bType.getElementType());
+    SmallVector<Value> sum;
+    if (op.getAccumulate()) {
+      sum = e.slotRegisters(op.getD());
+      options.accumulate = e.scalar(op.getAccumulate());
+    }
 
     SmallVector<Value> d;
     if (aType.getSpace() == Space::Registers) {
-      d = wgmmaRS(e.b, e.loc, e.slotRegisters(op.getA()), bDesc, bOperand, {}, options);
+      d = wgmmaRS(e.b, e.loc, e.slotRegisters(op.getA()), bDesc, bOperand, sum, options);
     } else {
       layout::SmemTile aTile = e.smemTile(aType);
       // The warpgroup's 64 rows of op(A): tile rows, or 64 columns (one panel) when transposed.
@@ -108,43 +153,50 @@ private:
       else if (warpgroup)
         aBase = e.add(aBase, e.mul(warpgroup, e.i32(aTile.panelBytes())));
       d = wgmmaSS(e.b, e.loc, smemDescriptor(e.b, e.loc, layout::TensorCore::Wgmma, aOperand, aBase), aOperand, bDesc,
-                  bOperand, {}, options);
+                  bOperand, sum, options);
     }
     e.slotRegisters(op.getD()) = d;
+    pending.push_back(op);
     return success();
   }
 
-  // 16 rows a warp against the rows of the warp's own block: nothing of another block is multiplied, so that
-  // neither work nor a NaN of it is spent on these rows.
-  LogicalResult warpProduct(Emitter &e, MmaOp op, int64_t block) {
-    auto aType = cast<SlotType>(op.getA().getType()), bType = cast<SlotType>(op.getB().getType());
+  // Rows of a fragment: two a thread.
+  static void scaleFragment(Emitter &e, SmallVector<Value> &registers, ArrayRef<Value> factors) {
+    for (auto [r, v] : llvm::enumerate(registers))
+      v = mulF(e.b, e.loc, v, factors[r / 2 % 2]);
+  }
+
+  // 16 rows a warp against `rows` rows of B: those of the warp's own block, so that nothing of another block is
+  // multiplied and neither work nor a NaN of it is spent on these rows, or all.
+  SmallVector<Value> warpProduct(Emitter &e, Value aSlot, bool aTransposed, Value bSlot, bool kMajor, int64_t rows,
+                                 bool ownBlock) {
+    auto aType = cast<SlotType>(aSlot.getType()), bType = cast<SlotType>(bSlot.getType());
     Half half = e.half(bType.getElementType());
     Value row = e.warpRow();
-    Value blockRow = LLVM::AndOp::create(e.b, e.loc, row, e.i32(~(block - 1)));
+    Value blockRow = ownBlock ? Value(LLVM::AndOp::create(e.b, e.loc, row, e.i32(~(rows - 1)))) : e.i32(0);
     layout::SmemTile bTile = e.smemTile(bType);
-    Value bBase = e.address(op.getB());
-    const bool kMajor = op.getBTransposed();
+    Value bBase = e.address(bSlot);
     MatrixOrder bOrder = kMajor ? MatrixOrder::ColsFirst : MatrixOrder::RowsFirst;
     Value bLane = matrixLaneOffset(e.b, e.loc, bTile, bOrder, e.lane, blockRow);
-    uint32_t n = kMajor ? uint32_t(block) : bTile.cols(), k = kMajor ? bTile.cols() : uint32_t(block);
+    uint32_t n = kMajor ? uint32_t(rows) : bTile.cols(), k = kMajor ? bTile.cols() : uint32_t(rows);
 
     SmallVector<Value> d(n / 2, constF32(e.b, e.loc, 0));
     for (uint32_t step = 0; step < k / 16; ++step) {
       SmallVector<Value> a;
       if (aType.getSpace() == Space::Registers) {
-        SmallVector<Value> &all = e.slotRegisters(op.getA());
+        SmallVector<Value> &all = e.slotRegisters(aSlot);
         a.assign(all.begin() + 4 * step, all.begin() + 4 * step + 4);
       } else {
         layout::SmemTile aTile = e.smemTile(aType);
-        if (!op.getATransposed()) {
+        if (!aTransposed) {
           Value aLane = matrixLaneOffset(e.b, e.loc, aTile, MatrixOrder::RowsFirst, e.lane, row);
-          a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(op.getA()), aLane, 0, 16 * step), 4,
+          a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(aSlot), aLane, 0, 16 * step), 4,
                          /*trans=*/false);
         } else {
           // Rows of op(A) are columns of the tile, counted from the block's start; its tile rows are the block's.
           Value aLane = matrixLaneOffset(e.b, e.loc, aTile, MatrixOrder::ColsFirst, e.lane, blockRow);
           aLane = matrixShiftCols(e.b, e.loc, aLane, e.sub(row, blockRow));
-          a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(op.getA()), aLane, 16 * step, 0), 4,
+          a = loadMatrix(e.b, e.loc, matrixAddress(e.b, e.loc, aTile, e.address(aSlot), aLane, 16 * step, 0), 4,
                          /*trans=*/true);
         }
       }
@@ -159,12 +211,10 @@ private:
         }
       }
     }
-    e.slotRegisters(op.getD()) = d;
-    synchronous.insert(channelOf(op.getD()));
-    return success();
+    return d;
   }
 
-  llvm::SmallPtrSet<Operation *, 4> synchronous; ///< channels whose product needs no wait
+  SmallVector<MmaOp> pending; ///< products issued and not waited for, in order
 };
 } // namespace
 

@@ -23,14 +23,25 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
     depthAttrs.push_back(b.getNamedAttr(channel, b.getI64IntegerAttr(depth)));
   for (auto &[channel, other] : aliases)
     aliasAttrs.push_back(b.getNamedAttr(channel, b.getStringAttr(other)));
-  return b.getDictionaryAttr({b.getNamedAttr("tile_rows", b.getI64IntegerAttr(tileRows)),
-                              b.getNamedAttr("block", b.getI64IntegerAttr(block)),
-                              b.getNamedAttr("persistent", b.getBoolAttr(persistent)),
-                              b.getNamedAttr("ctas_per_sm", b.getI64IntegerAttr(ctasPerSm)),
-                              b.getNamedAttr("p_in_tmem", b.getBoolAttr(pInTmem)),
-                              b.getNamedAttr("groups", b.getArrayAttr(groupAttrs)),
-                              b.getNamedAttr("depths", b.getDictionaryAttr(depthAttrs)),
-                              b.getNamedAttr("aliases", b.getDictionaryAttr(aliasAttrs))});
+  SmallVector<NamedAttribute> all{b.getNamedAttr("tile_rows", b.getI64IntegerAttr(tileRows)),
+                                  b.getNamedAttr("block", b.getI64IntegerAttr(block)),
+                                  b.getNamedAttr("persistent", b.getBoolAttr(persistent)),
+                                  b.getNamedAttr("ctas_per_sm", b.getI64IntegerAttr(ctasPerSm)),
+                                  b.getNamedAttr("p_in_tmem", b.getBoolAttr(pInTmem)),
+                                  b.getNamedAttr("groups", b.getArrayAttr(groupAttrs)),
+                                  b.getNamedAttr("depths", b.getDictionaryAttr(depthAttrs)),
+                                  b.getNamedAttr("aliases", b.getDictionaryAttr(aliasAttrs))};
+  // What only kernels with a loop over key blocks decide.
+  if (keyRows) {
+    SmallVector<NamedAttribute> lagAttrs;
+    for (auto &[role, lag] : lags)
+      lagAttrs.push_back(b.getNamedAttr(role, b.getI64IntegerAttr(lag)));
+    all.push_back(b.getNamedAttr("key_rows", b.getI64IntegerAttr(keyRows)));
+    all.push_back(b.getNamedAttr("max_free", b.getBoolAttr(maxFree)));
+    all.push_back(b.getNamedAttr("out_in_q", b.getBoolAttr(outInQ)));
+    all.push_back(b.getNamedAttr("lags", b.getDictionaryAttr(lagAttrs)));
+  }
+  return b.getDictionaryAttr(all);
 }
 
 namespace {
@@ -110,6 +121,15 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
     for (NamedAttribute n : aliases)
       if (auto other = dyn_cast<StringAttr>(n.getValue()))
         s.aliases[n.getName().str()] = other.getValue().str();
+  if (attr.contains("key_rows")) {
+    s.keyRows = r.integer("key_rows");
+    s.maxFree = r.boolean("max_free");
+    s.outInQ = r.boolean("out_in_q");
+    if (auto lags = r.get<DictionaryAttr>("lags"))
+      for (NamedAttribute n : lags)
+        if (auto lag = dyn_cast<IntegerAttr>(n.getValue()))
+          s.lags[n.getName().str()] = lag.getInt();
+  }
   r.finish();
   if (!error.empty())
     return llvm::createStringError(error);

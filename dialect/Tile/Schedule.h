@@ -22,16 +22,24 @@ struct GroupSchedule {
 struct Schedule {
   int64_t tileRows = 64;        ///< query rows per work item (M of the products)
   int64_t block = 64;           ///< N of block_diagonal(N)
+  int64_t keyRows = 0;          ///< rows of a key block that the items loop over; 0: a tile's keys are its own rows
+  bool outInQ = false;          ///< the output of an item leaves through the slot of its queries
+  bool maxFree = false;         ///< softmax keeps the maximum of the first key block (see passes/Lower/README.md)
   bool persistent = false;      ///< grid sized to the chip, items strided; else one item per CTA
   int64_t ctasPerSm = 1;        ///< resident CTAs that registers, SMEM and TMEM must allow
   bool pInTmem = false;         ///< sm_100a: P travels through TMEM (else SMEM)
   std::vector<GroupSchedule> groups;
   std::map<std::string, int64_t> depths;       ///< channel -> slots; absent: 1
   std::map<std::string, std::string> aliases;  ///< channel -> channel whose memory it reuses
+  std::map<std::string, int64_t> lags;         ///< role -> key blocks behind the others of its group, 0 or 1; absent: 0
 
   int64_t depth(const std::string &channel) const {
     auto it = depths.find(channel);
     return it == depths.end() ? 1 : it->second;
+  }
+  int64_t lag(const std::string &role) const {
+    auto it = lags.find(role);
+    return it == lags.end() ? 0 : it->second;
   }
   int64_t warps() const {
     int64_t n = 0;

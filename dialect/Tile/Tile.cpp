@@ -83,6 +83,12 @@ RankedTensorType regTile(RegisterLayout layout, int64_t rows, int64_t cols, Type
   return RankedTensorType::get(shape, element, RegsAttr::get(element.getContext(), layout));
 }
 
+ChannelOp ownerOf(ChannelOp channel) {
+  while (channel && channel.getView())
+    channel = channel->getParentOfType<KernelOp>().lookupSymbol<ChannelOp>(*channel.getAlias());
+  return channel;
+}
+
 RegisterLayout registerLayout(const Target &target, int64_t rows, int64_t warps) {
   return target.tcgen05 && rows == 128 && warps == 4 ? RegisterLayout::Rows : RegisterLayout::Fragment;
 }
@@ -96,6 +102,11 @@ LogicalResult ChannelOp::verify() {
     return emitOpError("expected at least two stations, since a slot must be filled and read, found ")
            << getStations().size() << " [tile.channel-C2]";
   auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (getView()) {
+    auto other = getAlias() ? kernel.lookupSymbol<ChannelOp>(*getAlias()) : ChannelOp();
+    if (!other || other == *this || other.getSlotType() != getSlotType() || other.getDepth() != getDepth())
+      return emitOpError("is a view: expected the alias of a channel with the same slots and depth [tile.channel-C4]");
+  }
   for (Attribute station : getStations()) {
     StringRef name = cast<StringAttr>(station).getValue();
     bool found = false;
@@ -113,9 +124,11 @@ LogicalResult ChannelOp::verify() {
 
 LogicalResult RoleOp::verify() {
   Block &block = getBody().front();
-  if (block.getNumArguments() != 3 ||
+  const bool keyBlocks = (*this)->getParentOfType<KernelOp>()->hasAttr("key_blocks");
+  if (block.getNumArguments() != itemArguments(keyBlocks) ||
       llvm::any_of(block.getArgumentTypes(), [](Type t) { return !t.isInteger(32); }))
-    return emitOpError("expected the body arguments (row, rows, head) : i32");
+    return emitOpError("expected the body arguments (row, rows, head")
+           << (keyBlocks ? ", batch, query, queries, key, keys" : "") << ") : i32";
   return success();
 }
 
@@ -148,6 +161,36 @@ LogicalResult TakeOp::verify() {
       return emitOpError("slot of '") << getChannel() << "' is used after it was passed [tile.pass-C1]";
   return success();
 }
+
+// The values that a body carries: its arguments behind t, what it yields, the inits and the results agree.
+static LogicalResult verifyCarried(Operation *op, Region &body, TypeRange inits, bool carriedArguments = true) {
+  Block &block = body.front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || TypeRange(yield.getValues()) != op->getResultTypes())
+    return op->emitOpError("expected a body that yields the types of the results");
+  unsigned first = isa<RareOp>(op) ? 0 : 1;
+  if (first && (block.getNumArguments() < 1 || !block.getArgument(0).getType().isInteger(32)))
+    return op->emitOpError("expected the block's number, an i32, as the first argument of a body");
+  TypeRange arguments = TypeRange(block.getArgumentTypes()).drop_front(first);
+  if (carriedArguments ? arguments != op->getResultTypes() : !arguments.empty())
+    return op->emitOpError("expected a body whose arguments behind the block's number are what it carries");
+  if (inits != op->getResultTypes())
+    return op->emitOpError("expected initial values of the types of the results");
+  return success();
+}
+
+LogicalResult BlocksOp::verify() {
+  if (getFirst().empty())
+    return verifyCarried(*this, getBody(), getInits().getTypes());
+  if (!getInits().empty())
+    return emitOpError("takes its first values from its first block, so it needs no others");
+  if (failed(verifyCarried(*this, getFirst(), getResultTypes(), /*carriedArguments=*/false)))
+    return failure();
+  return verifyCarried(*this, getBody(), getResultTypes());
+}
+
+LogicalResult LoopOp::verify() { return verifyCarried(*this, getBody(), getInits().getTypes()); }
+LogicalResult RareOp::verify() { return verifyCarried(*this, getBody(), getInits().getTypes(), false); }
 
 LogicalResult PassOp::verify() {
   if (!takeOf(getSlot()))

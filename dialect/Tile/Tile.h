@@ -30,6 +30,15 @@ ChannelOp channelOf(TakeOp take);
 /// The channel of a slot value: slots are defined by takes only.
 ChannelOp channelOf(mlir::Value slot);
 TakeOp takeOf(mlir::Value slot);
+/// The channel whose memory or registers a channel's slots are: its own, unless it is a view.
+ChannelOp ownerOf(ChannelOp channel);
+
+/// Items that the group which loads is ahead of the others at most, and the shared memory that tells them: for each an
+/// i32 and two mbarriers (attribute `item_ring`, its byte offset).
+constexpr int64_t kItemRing = 4, kItemRingBytes = kItemRing * (4 + 8 + 8);
+
+/// How many arguments describe a work item to a role (tile.kernel).
+constexpr unsigned itemArguments(bool keyBlocks) { return keyBlocks ? 8 : 3; }
 
 /// A register tile type: `rows` x `cols` (or one value per row if cols is 0).
 mlir::RankedTensorType regTile(RegisterLayout layout, int64_t rows, int64_t cols, mlir::Type element);

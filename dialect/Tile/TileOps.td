@@ -21,8 +21,10 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, N
   let summary = "one kernel: tensors, channels, and roles (later: warp groups)";
   let description = [{
     `schedule` holds every decision (see Schedule.h); later passes obey it and decide nothing. Bodies of roles and
-    groups receive the work item: `(row, rows, head)`, i32: first row of the tile in the tensor, number of valid
-    rows (1 … tile rows), head. All roles walk the same items.
+    groups receive the work item, all i32: `(row, rows, head)`, the first row of the tile in the tensor, the number of
+    valid rows (1 … tile rows), the head; and, where the keys are not the tile's own rows (attribute `key_blocks`),
+    `(batch, query, queries, key, keys)`: the sequence, the position of the tile's first row in it, its number of
+    queries, the first row of its keys in their tensor, its number of keys. All roles walk the same items.
     `notes`: sentences about the network for `fovea explain`.
     Attributes that passes add: `offsets` (the table that cuts rows into sequences), `smem_bytes`, `tmem_columns`,
     `tmem_slot` (byte offset of the word that tcgen05.alloc writes).
@@ -37,12 +39,13 @@ def Tile_TensorOp : Tile_Op<"tensor", [Symbol, HasParent<"KernelOp">]> {
   let description = [{
     `role`: "input", "output", or "shared": an input of rows x cols that all heads share, one row for each token or position. `of NAME`: the
     launch passes the tensor NAME, and this is the part of its rows that starts at `column`, its heads side by side.
-    Without it the launch passes a tensor of this symbol's name.
+    Without it the launch passes a tensor of this symbol's name. `batched`: batch x rows x heads x cols, where rows count
+    from the sequence's start (else all sequences').
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element_type, I64Attr:$heads, I64Attr:$cols,
-                       OptionalAttr<StrAttr>:$of, OptionalAttr<I64Attr>:$column);
+                       OptionalAttr<StrAttr>:$of, OptionalAttr<I64Attr>:$column, UnitAttr:$batched);
   let assemblyFormat = [{
-    $sym_name $role `heads` $heads `cols` $cols `:` $element_type (`of` $of^ `column` $column)? attr-dict }];
+    $sym_name $role `heads` $heads `cols` $cols (`batched` $batched^)? `:` $element_type (`of` $of^ `column` $column)? attr-dict }];
   let extraClassDeclaration = [{
     /// The tensor that the launch passes.
     ::llvm::StringRef getPassedName() { return getOf().value_or(getSymName()); }
@@ -57,11 +60,15 @@ def Tile_ChannelOp : Tile_Op<"channel", [Symbol, HasParent<"KernelOp">]> {
     in registers has depth 1 and all its stations on one warp group (checked after mapping).
     After allocation `offset` is the byte offset in dynamic shared memory, or the first TMEM column, of slot 0, and
     `slot_size` the distance of two slots in bytes or columns.
+    A `view` names the contents of its alias's slot at another rate or for another station: the accumulator of an item
+    for its epilogue, while the blocks' products take it turn by turn. It owns no memory and keeps nobody out of it; the
+    accesses through both names are checked like any others (tile-prove-no-hazard).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Tile_Slot>:$slot, I64Attr:$depth,
-                       StrArrayAttr:$stations, OptionalAttr<FlatSymbolRefAttr>:$alias,
+                       StrArrayAttr:$stations, OptionalAttr<FlatSymbolRefAttr>:$alias, UnitAttr:$view,
                        OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$slot_size);
-  let assemblyFormat = "$sym_name `depth` `(` $depth `)` `stations` $stations (`alias` `(` $alias^ `)`)? `:` $slot attr-dict";
+  let assemblyFormat = [{
+    $sym_name `depth` `(` $depth `)` `stations` $stations (`alias` `(` $alias^ `)`)? (`view` $view^)? `:` $slot attr-dict }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::fovea::tile::SlotType getSlotType() { return ::llvm::cast<SlotType>(getSlot()); }
@@ -90,13 +97,65 @@ def Tile_GroupOp : Tile_Op<"group", [Symbol, HasParent<"KernelOp">, SingleBlock,
     attr-dict-with-keyword $body }];
 }
 
+//===-- key blocks ----------------------------------------------------------------------------------------------===//
+
+def Tile_BlocksOp : Tile_Op<"blocks", [HasParent<"RoleOp">]> {
+  let summary = "what a role does for each key block t = 0 … count - 1 of its item, at least one";
+  let description = [{
+    `first`, if not empty, is the program of block 0 (argument t) and yields the values that the others carry; else
+    `inits` are those. `body` receives t and the carried values and yields them. All roles of a kernel count alike.
+    Roles of one group become one loop (tile-map-roles), in which a role whose schedule has a lag of 1 does block t - 1
+    while the others do block t.
+  }];
+  let arguments = (ins I32:$count, Variadic<AnyType>:$inits);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region MaxSizedRegion<1>:$first, SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $count `inits` `(` $inits `)` `:` functional-type($inits, $results) `first` $first `body` $body attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Tile_LoopOp : Tile_Op<"loop", [HasParent<"GroupOp">]> {
+  let summary = "the key blocks t = from … count - 1 of a group's merged program";
+  let arguments = (ins I32:$from, I32:$count, Variadic<AnyType>:$inits);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $from `to` $count `inits` `(` $inits `)` `:` functional-type($inits, $results) $body attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Tile_RareOp : Tile_Op<"rare"> {
+  let summary = "warps that hold a value beyond `limit`, or one that is no number, run the region; the others keep `inits`";
+  let description = [{
+    The cold path of a loop: it stays inside its station and touches no channel, so that it changes durations, never the
+    graph. The vote is the warp's; rows of other warps go on.
+  }];
+  let arguments = (ins Tile_RegTile:$values, F64Attr:$limit, Variadic<AnyType>:$inits);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $values `beyond` $limit `inits` `(` $inits `)` `:` type($values) `,` functional-type($inits, $results) $body attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Terminator, ParentOneOf<["BlocksOp", "LoopOp", "RareOp"]>]> {
+  let summary = "the carried values of the next block, or the results of a cold path";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
 //===-- the two verbs -------------------------------------------------------------------------------------------===//
 
 def Tile_TakeOp : Tile_Op<"take"> {
   let summary = "takes the next slot of a channel at this role's station, waiting until it has arrived";
-  let arguments = (ins FlatSymbolRefAttr:$channel, I64Attr:$station, Tile_Unit:$unit);
+  let description = [{
+    `visit`, set by tile-map-roles on the takes of a key block: 0 is the slot of the block that the loop is at, 1 that of
+    the block before. Without it the slot is the item's.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$channel, I64Attr:$station, Tile_Unit:$unit, OptionalAttr<I64Attr>:$visit);
   let results = (outs Tile_Slot:$slot);
-  let assemblyFormat = "$channel `[` $station `]` `for` $unit `:` type($slot) attr-dict";
+  let assemblyFormat = "$channel `[` $station `]` `for` $unit (`visit` $visit^)? `:` type($slot) attr-dict";
   let hasVerifier = 1;
 }
 
@@ -123,24 +182,38 @@ def Tile_LoadOp : Tile_Op<"load"> {
   let summary = "TMA: rows [row, row + rows) of one head into an SMEM slot (PTX ISA: cp.async.bulk.tensor)";
   let description = [{
     Rows are moved by fours, as many as `rows` needs, so rows beyond the last four keep what was there, and rows
-    beyond `rows` in the last four are a neighbour's: `clear_tail` before use as a key-side operand. Rows beyond the
-    tensor are zero. Of a shared tensor `head` means nothing.
+    beyond `rows` in the last four are a neighbour's: `clear_tail` before use as a key-side operand. `whole`: the slot's
+    rows in one instruction, whatever `rows` is. Rows beyond the tensor (batched: the sequence) are zero. Of a shared
+    tensor `head` means nothing.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot,
-                       OptionalAttr<FlatSymbolRefAttr>:$barrier);
-  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head `]` `into` $slot (`signals` $barrier^)? `:` type($slot) attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Optional<I32>:$batch, Tile_Slot:$slot,
+                       UnitAttr:$whole, OptionalAttr<FlatSymbolRefAttr>:$barrier);
+  let assemblyFormat = [{
+    $tensor `[` $row `,` $rows `,` $head (`,` $batch^)? `]` `into` $slot (`whole` $whole^)? (`signals` $barrier^)?
+    `:` type($slot) attr-dict }];
+  let builders = [OpBuilder<(ins "llvm::StringRef":$tensor, "mlir::Value":$row, "mlir::Value":$rows, "mlir::Value":$head,
+                                "mlir::Value":$slot, CArg<"mlir::FlatSymbolRefAttr", "{}">:$barrier),
+    [{ build($_builder, $_state, tensor, row, rows, head, mlir::Value(), slot, /*whole=*/false, barrier); }]>];
 }
 
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "an SMEM slot to rows [row, row + rows) of one head: TMA when the tile is full, else 16-byte stores of valid rows";
-  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot);
-  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head `]` `from` $slot `:` type($slot) attr-dict";
+  let description = "A batched tensor ends where the sequence does, so that TMA drops the other rows itself.";
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Optional<I32>:$batch, Tile_Slot:$slot);
+  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head (`,` $batch^)? `]` `from` $slot `:` type($slot) attr-dict";
+  let builders = [OpBuilder<(ins "llvm::StringRef":$tensor, "mlir::Value":$row, "mlir::Value":$rows, "mlir::Value":$head,
+                                "mlir::Value":$slot),
+    [{ build($_builder, $_state, tensor, row, rows, head, mlir::Value(), slot); }]>];
 }
 
 def Tile_StoreRowsOp : Tile_Op<"store_rows"> {
   let summary = "one value per valid row to a [rows, heads] tensor (LSE); nothing if the tensor is absent at launch";
-  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Tile_RegTile:$values);
-  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head `]` `from` $values `:` type($values) attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Optional<I32>:$batch,
+                       Tile_RegTile:$values);
+  let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head (`,` $batch^)? `]` `from` $values `:` type($values) attr-dict";
+  let builders = [OpBuilder<(ins "llvm::StringRef":$tensor, "mlir::Value":$row, "mlir::Value":$rows, "mlir::Value":$head,
+                                "mlir::Value":$values),
+    [{ build($_builder, $_state, tensor, row, rows, head, mlir::Value(), values); }]>];
 }
 
 def Tile_MmaOp : Tile_Op<"mma"> {
@@ -149,14 +222,17 @@ def Tile_MmaOp : Tile_Op<"mma"> {
     Operands are slots stored rows x columns; `a_transposed`/`b_transposed` give op. With `diagonal(N)` the product is
     block-diagonal: A's rows and B's rows come in blocks of N, and block c of D's rows is op(A)_c op(B)_c, so D of
     scores is M x N, not M x M; rows of other blocks never touch block c, not even as 0 x NaN. A's pairs lie compactly
-    (rows x N) or in the columns of their keys (rows x rows).
+    (rows x N) or in the columns of their keys (rows x rows). `accumulate`: where it is true, D += instead.
   }];
   let arguments = (ins Tile_Slot:$d, Tile_Slot:$a, Tile_Slot:$b, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
-                       OptionalAttr<I64Attr>:$diagonal);
+                       OptionalAttr<I64Attr>:$diagonal, Optional<I1>:$accumulate);
   let assemblyFormat = [{
     $d `=` $a (`transposed` $a_transposed^)? `*` $b (`transposed` $b_transposed^)? (`diagonal` `(` $diagonal^ `)`)?
-    `:` type($d) `,` type($a) `,` type($b) attr-dict }];
+    (`accumulate` $accumulate^)? `:` type($d) `,` type($a) `,` type($b) attr-dict }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "mlir::Value":$d, "mlir::Value":$a, "mlir::Value":$b, "bool":$aTransposed, "bool":$bTransposed,
+                                "mlir::IntegerAttr":$diagonal),
+    [{ build($_builder, $_state, d, a, b, aTransposed, bTransposed, diagonal, mlir::Value()); }]>];
 }
 
 //===-- threads -------------------------------------------------------------------------------------------------===//
@@ -177,15 +253,20 @@ def Tile_WriteOp : Tile_Op<"write"> {
   let assemblyFormat = "$tile `into` $slot `:` type($tile) `,` type($slot) attr-dict";
 }
 
-def Tile_CopyOp : Tile_Op<"copy"> {
+def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let summary = "a slot's contents into another, through registers a few columns at a time, converted (round to nearest even)";
   let description = [{
     `unrotated by` a table (see `tile.rotate`): pairs are turned by minus their angle in f32 before the conversion, so that
-    the gradient of a rotated tensor leaves as that of the tensor before the rotation, with one rounding.
+    the gradient of a rotated tensor leaves as that of the tensor before the rotation, with one rounding. `scaled by`:
+    each row is multiplied by its value first.
   }];
-  let arguments = (ins Tile_Slot:$from, Tile_Slot:$to, Optional<Tile_Slot>:$table, OptionalAttr<Tile_Pairing>:$pairing);
+  let arguments = (ins Tile_Slot:$from, Tile_Slot:$to, Optional<Tile_Slot>:$table, Optional<Tile_RegTile>:$factor,
+                       OptionalAttr<Tile_Pairing>:$pairing);
   let assemblyFormat = [{
-    $from `into` $to (`unrotated` `by` $table^ $pairing)? `:` type($from) `,` type($to) (`,` type($table)^)? attr-dict }];
+    $from `into` $to (`unrotated` `by` $table^ $pairing)? (`scaled` `by` $factor^ `:` type($factor))?
+    `:` type($from) `,` type($to) (`,` type($table)^)? attr-dict }];
+  let builders = [OpBuilder<(ins "mlir::Value":$from, "mlir::Value":$to, "mlir::Value":$table, "PairingAttr":$pairing),
+    [{ build($_builder, $_state, from, to, table, mlir::Value(), pairing); }]>];
   let hasVerifier = 1;
 }
 
@@ -202,6 +283,20 @@ def Tile_RotateOp : Tile_Op<"rotate"> {
   let arguments = (ins Tile_Slot:$slot, Tile_Slot:$table, I32:$rows, Tile_Pairing:$pairing);
   let assemblyFormat = "$slot `by` $table $pairing `,` $rows `:` type($slot) `,` type($table) attr-dict";
   let hasVerifier = 1;
+}
+
+def Tile_WarpProductOp : Tile_Op<"warp_product"> {
+  let summary = "op(A) Bt of the warp's own rows by the warp alone, at once (PTX ISA: ldmatrix, mma.sync)";
+  let description = "For cold paths: the operands are slots that the role still holds; nothing is issued asynchronously.";
+  let arguments = (ins Tile_Slot:$a, Tile_Slot:$b);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = "$a `,` $b `:` type($a) `,` type($b) `->` type($result) attr-dict";
+}
+
+def Tile_ScaleOp : Tile_Op<"scale"> {
+  let summary = "multiplies each row of an f32 slot by a value";
+  let arguments = (ins Tile_Slot:$slot, Tile_RegTile:$factor);
+  let assemblyFormat = "$slot `by` $factor `:` type($slot) `,` type($factor) attr-dict";
 }
 
 def Tile_ClearTailOp : Tile_Op<"clear_tail"> {
@@ -247,9 +342,12 @@ def Tile_MaskKeysOp : Tile_Op<"mask_keys", [Pure, AttrSizedOperandSegments, AllT
 
 def Tile_RowReduceOp : Tile_Op<"row_reduce", [Pure]> {
   let summary = "reduces each row to one value";
-  let arguments = (ins Tile_Reduction:$kind, Tile_RegTile:$tile);
+  let description = [{
+    `partial`: each thread reduces the part of the row that it holds. Of a 1-D tile: what is left, the threads' parts.
+  }];
+  let arguments = (ins Tile_Reduction:$kind, Tile_RegTile:$tile, UnitAttr:$partial);
   let results = (outs Tile_RegTile:$result);
-  let assemblyFormat = "$kind $tile `:` type($tile) `->` type($result) attr-dict";
+  let assemblyFormat = "$kind (`partial` $partial^)? $tile `:` type($tile) `->` type($result) attr-dict";
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
@@ -270,26 +368,30 @@ def Tile_BarrierOp : Tile_Op<"barrier", [Symbol, HasParent<"KernelOp">]> {
 
 def Tile_WaitOp : Tile_Op<"wait"> {
   let summary = "waits for the phase of item i: parity (i / depth) & 1, or its complement for an `empty` hop";
-  let arguments = (ins FlatSymbolRefAttr:$barrier, Tile_Unit:$unit, UnitAttr:$empty);
-  let assemblyFormat = "$barrier `for` $unit (`empty` $empty^)? attr-dict";
+  let description = "`visit` as in tile.take: with it, i counts the group's key blocks of all items instead of items.";
+  let arguments = (ins FlatSymbolRefAttr:$barrier, Tile_Unit:$unit, UnitAttr:$empty, OptionalAttr<I64Attr>:$visit);
+  let assemblyFormat = "$barrier `for` $unit (`empty` $empty^)? (`visit` $visit^)? attr-dict";
 }
 
 def Tile_ArriveOp : Tile_Op<"arrive"> {
   let summary = "arrives on the barrier of item i: once per warp (threads), or by the elected thread with expected bytes (tma)";
-  let description = "`bytes_per_row` > 0: arrive.expect_tx of `rows` rows, rounded up to fours (tile.load).";
+  let description = [{
+    `bytes_per_row`: arrive.expect_tx of `rows` rows, rounded up to fours (tile.load); `bytes`: of a whole load.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$barrier, Tile_Unit:$unit, OptionalAttr<I64Attr>:$bytes_per_row,
-                       Optional<I32>:$rows);
-  let assemblyFormat = "$barrier `from` $unit (`expect` `(` $bytes_per_row^ `*` $rows `)`)? attr-dict";
+                       Optional<I32>:$rows, OptionalAttr<I64Attr>:$bytes, OptionalAttr<I64Attr>:$visit);
+  let assemblyFormat = [{
+    $barrier `from` $unit (`expect` `(` $bytes_per_row^ `*` $rows `)`)? (`expects` $bytes^)? (`visit` $visit^)? attr-dict }];
 }
 
 def Tile_CommitOp : Tile_Op<"commit"> {
   let summary = "the tensor core arrives once all products issued so far are done (tcgen05.commit)";
-  let arguments = (ins FlatSymbolRefAttr:$barrier);
-  let assemblyFormat = "$barrier attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$barrier, OptionalAttr<I64Attr>:$visit);
+  let assemblyFormat = "$barrier (`visit` $visit^)? attr-dict";
 }
 
 def Tile_ProductWaitOp : Tile_Op<"product_wait"> {
-  let summary = "waits for the product in a register slot (wgmma.wait_group)";
+  let summary = "waits for the last product that writes or reads a register slot, and all before it (wgmma.wait_group)";
   let arguments = (ins Tile_Slot:$slot);
   let assemblyFormat = "$slot `:` type($slot) attr-dict";
 }

@@ -58,10 +58,27 @@ std::optional<double> scoreFactor(const Spec &spec) {
   return isS(score.args[1]) ? factor(score.args[0]) : std::nullopt;
 }
 
+/// A block that one tile of rows holds whole, with its keys: lowered without a loop, and with a backward.
+bool isRowBlock(const Spec &s) {
+  static constexpr int64_t sizes[] = {16, 32, 64, 128};
+  const NamedPattern &p = s.pattern.pattern;
+  return s.pattern.kind == Expr::Kind::Pattern && p.kind == NamedPattern::Kind::BlockDiagonal &&
+         llvm::is_contained(sizes, p.size) && s.q.rows.kind == Rows::Kind::Jagged && s.k.rows.kind == Rows::Kind::Jagged &&
+         s.q.rows.sameAs(s.k.rows) && s.q.heads == s.k.heads;
+}
+
+/// Whether a pattern, or a part of it, is a list of blocks in memory.
+bool hasBlockList(const Expr &pattern) {
+  return (pattern.kind == Expr::Kind::Pattern && pattern.pattern.kind == NamedPattern::Kind::Blocks) ||
+         llvm::any_of(pattern.args, hasBlockList);
+}
+
 /// The settings that the scheduler reads.
 bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   if (key == "tile_m")
-    return setting.number == 64 || setting.number == 128;
+    return setting.number == 64 || setting.number == 128 || setting.number == 192;
+  if (key == "tile_n" || key == "softmax")
+    return true;
   if (key == "stages")
     return setting.kind == Override::Kind::Int && setting.number <= 8;
   return key == "roles" || key == "ctas_per_sm" || (key == "p" && target == "sm_100a");
@@ -111,54 +128,30 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
     [](const Spec &s, StringRef) -> Answer {
       return s.v.headDim == s.q.headDim ? Answer() : headDim(s.v, "v");
     },
-    // rows
-    [](const Spec &s, StringRef) -> Answer {
-      for (const Tensor *t : {&s.q, &s.k})
-        if (t->rows.kind != Rows::Kind::Jagged)
-          return {Refusal{t->rows.range, t->rows.kind == Rows::Kind::Dense ? "rows by batch and length" : "shared rows",
-                         "'jagged OFFSETS' (for equal lengths, offsets that grow by the length)"}};
-      return {};
-    },
-    [](const Spec &s, StringRef) -> Answer {
-      if (s.q.rows.kind != Rows::Kind::Jagged || s.k.rows.kind != Rows::Kind::Jagged || s.q.rows.sameAs(s.k.rows))
-        return {};
-      return {Refusal{s.k.rows.range, "keys with other offsets than the queries",
-                     "self attention: 'jagged " + s.q.rows.name + "' for q, k and v"}};
-    },
     // heads
     [](const Spec &s, StringRef) -> Answer {
       if (s.q.heads)
         return {};
       return {Refusal{s.q.headsRange, "a number of heads that is known only at launch", "a number, as in '4 heads'"}};
     },
-    [](const Spec &s, StringRef) -> Answer {
-      if (s.q.heads == s.k.heads)
-        return {};
-      return {Refusal{s.k.headsRange, "fewer heads of k and v than of q",
-                     std::to_string(s.q.heads.value_or(1)) + " heads for all three"}};
-    },
     // pattern
     [](const Spec &s, StringRef) -> Answer {
-      static constexpr int64_t sizes[] = {16, 32, 64, 128};
-      const NamedPattern &p = s.pattern.pattern;
-      bool named = s.pattern.kind == Expr::Kind::Pattern && p.kind == NamedPattern::Kind::BlockDiagonal;
-      if (named && llvm::is_contained(sizes, p.size))
+      if (!hasBlockList(s.pattern))
         return {};
-      if (named)
-        return {Refusal{s.patternRange, "blocks of " + std::to_string(p.size), "block_diagonal(N) with N of " +
-                                                                                  among(sizes, p.size)}};
-      return {Refusal{orName(s.patternRange, s), s.patternRange.begin.line ? "this pattern" : "the pattern 'full'",
-                     "block_diagonal(N) with N of 16, 32, 64 or 128"}};
+      return {Refusal{orName(s.patternRange, s), "a list of blocks", "a pattern of positions: named ones and expressions"}};
     },
     // score and weight
     [](const Spec &s, StringRef) -> Answer {
       auto factor = scoreFactor(s);
-      if (!factor || !std::isfinite(float(*factor)))
+      if (factor && !std::isfinite(float(*factor)))
         return {Refusal{orName(s.scoreRange, s), "this score", "s * scale, with any positive scale"}};
-      if (*factor > 0)
+      if ((factor && *factor > 0) || !isRowBlock(s))
         return {};
-      Range range = s.scaleRange.begin.line ? s.scaleRange : s.scoreRange;
-      return {Refusal{orName(range, s), "a score that shrinks as the dot product grows", "a positive scale"}};
+      Range range = factor && s.scaleRange.begin.line ? s.scaleRange : s.scoreRange;
+      return {Refusal{orName(range, s),
+                      factor ? "a score that shrinks as the dot product grows, of blocks that a tile holds,"
+                             : "this score of blocks that a tile holds",
+                      "s * scale, with any positive scale"}};
     },
     [](const Spec &s, StringRef) -> Answer {
       if (!s.weight)
@@ -172,6 +165,13 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       return {Refusal{s.epilogueRange, "an epilogue", "o alone, and the epilogue in a kernel behind it"}};
     },
     // origin
+    [](const Spec &s, StringRef) -> Answer {
+      for (const Tensor *t : {&s.q, &s.k, &s.v})
+        if (t->rotary && !isRowBlock(s))
+          return {Refusal{t->rotary->range, "a rotary embedding of this attention",
+                         "block_diagonal(N) with N of 16, 32, 64 or 128, or tensors that are rotated already"}};
+      return {};
+    },
     [](const Spec &s, StringRef) -> Answer { return tilesAndTables(s, /*backward=*/false); },
     [](const Spec &s, StringRef) -> Answer { return s.emit.backward ? tilesAndTables(s, /*backward=*/true) : Answer(); },
     // schedule
@@ -186,6 +186,12 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       return all;
     },
     // emit
+    [](const Spec &s, StringRef) -> Answer {
+      if (!s.emit.backward || isRowBlock(s))
+        return {};
+      return {Refusal{s.emit.backwardRange, "the backward of this attention",
+                      "emit : forward, or block_diagonal(N) over one jagged sequence", /*backward=*/true}};
+    },
     [](const Spec &s, StringRef) -> Answer {
       bool tooBig = s.pattern.kind == Expr::Kind::Pattern && s.pattern.pattern.size > 64 &&
                     std::max(s.q.headDim, s.v.headDim) > 192;

@@ -1,6 +1,7 @@
 // passes/Analysis/EventGraph.cpp - building the marked graph, its liveness and its period.
 #include "passes/Analysis/EventGraph.h"
 #include "dialect/Tile/Schedule.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringMap.h"
 #include <deque>
 #include <limits>
@@ -8,6 +9,41 @@
 
 using namespace mlir;
 using namespace fovea::tile;
+
+std::vector<ProgramOp> fovea::tile::unrolledProgram(GroupOp group, unsigned blocks) {
+  std::vector<ProgramOp> program;
+  unsigned block = 0;
+  auto add = [&](auto &self, Operation &op, bool rare) -> void {
+    program.push_back({&op, block, rare});
+    if (auto cold = dyn_cast<RareOp>(op))
+      for (Operation &inner : cold.getBody().front().without_terminator())
+        self(self, inner, true);
+  };
+  for (Operation &op : group.getBody().front()) {
+    auto loop = dyn_cast<LoopOp>(op);
+    if (!loop) {
+      add(add, op, false);
+      continue;
+    }
+    APInt from;
+    matchPattern(loop.getFrom(), m_ConstantInt(&from));
+    for (block = unsigned(from.getZExtValue()); block < blocks; ++block)
+      for (Operation &inner : loop.getBody().front().without_terminator())
+        add(add, inner, false);
+  }
+  return program;
+}
+
+bool fovea::tile::hasKeyBlocks(KernelOp kernel) { return kernel->hasAttr("key_blocks"); }
+
+unsigned fovea::tile::blocksToUnroll(KernelOp kernel) {
+  if (!hasKeyBlocks(kernel))
+    return 1;
+  int64_t depth = 1;
+  for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
+    depth = std::max(depth, int64_t(channel.getDepth()));
+  return unsigned(depth) + 2;
+}
 
 namespace {
 // The visits of one channel: events of each station in order of the ring.
@@ -17,7 +53,7 @@ struct Visits {
 
 class GraphBuilder {
 public:
-  explicit GraphBuilder(KernelOp kernel) : kernel(kernel) {}
+  GraphBuilder(KernelOp kernel, unsigned blocks) : kernel(kernel), blocks(blocks) {}
 
   FailureOr<EventGraph> run() {
     llvm::Expected<Schedule> schedule = Schedule::fromAttr(kernel.getSchedule());
@@ -44,11 +80,14 @@ private:
     unsigned index = graph.groups.size();
     graph.groups.push_back(group);
     graph.programs.emplace_back();
-    llvm::DenseMap<Operation *, unsigned> visitOf; // take -> its visit
-    for (Operation &op : group.getBody().front()) {
+    graph.bodies.push_back(unrolledProgram(group, blocks));
+    llvm::DenseMap<Operation *, unsigned> visitOf; // take -> its latest visit
+    for (unsigned position = 0; position < graph.bodies[index].size(); ++position) {
+      Operation &op = *graph.bodies[index][position].op;
       Event event;
       event.op = &op;
       event.group = index;
+      event.position = position;
       if (auto role = op.getAttrOfType<StringAttr>("tile.role"))
         event.role = role.getValue();
       if (auto take = dyn_cast<TakeOp>(op)) {
@@ -138,12 +177,15 @@ private:
   }
 
   KernelOp kernel;
+  const unsigned blocks;
   EventGraph graph;
   llvm::StringMap<Visits> visits;
 };
 } // namespace
 
-FailureOr<EventGraph> EventGraph::build(KernelOp kernel) { return GraphBuilder(kernel).run(); }
+FailureOr<EventGraph> EventGraph::build(KernelOp kernel, unsigned blocks) {
+  return GraphBuilder(kernel, blocks).run();
+}
 
 std::optional<Circuit> EventGraph::findDeadlock() const {
   // Breadth first from every event over the edges without a token: the graphs have tens of events.

@@ -9,8 +9,9 @@
 // A kernel that is not persistent runs one item per CTA: it has no empty edges across items, and its groups close
 // through one more event, the start of the next CTA.
 //
-// A station may be visited several times per item (an unrolled inner loop): visit v of item i uses ring entry
-// i * visits + v, and an empty edge that reaches the next visits of the same item carries no token.
+// A station may be visited several times per item: the loop over key blocks is unrolled. Visit v of item i uses ring
+// entry i * visits + v, and an empty edge that reaches the next visits of the same item carries no token. Offsets are
+// bounded by the depths, so that items of 1 to depth + 2 blocks show all that any number of blocks can do.
 //
 // Sources: Commoner, Holt, Even, Pnueli, "Marked directed graphs", 1971 (liveness); Baccelli et al.,
 // "Synchronization and Linearity", 1992 (period = maximum over circuits of duration over tokens).
@@ -25,6 +26,19 @@
 
 namespace fovea::tile {
 
+/// One op of a group's program with its loop unrolled.
+struct ProgramOp {
+  mlir::Operation *op = nullptr;
+  unsigned block = 0;             ///< the key block that the program is at: 0 before the loop, all of them behind it
+  bool rare = false;              ///< in a cold path
+};
+/// The program of a group for one item of `blocks` key blocks; what a cold path holds follows its tile.rare.
+std::vector<ProgramOp> unrolledProgram(GroupOp group, unsigned blocks);
+/// Whether the items of a kernel loop over key blocks.
+bool hasKeyBlocks(KernelOp kernel);
+/// As many key blocks as show all that can happen: one more than the deepest ring and the pipeline hold.
+unsigned blocksToUnroll(KernelOp kernel);
+
 struct Event {
   enum class Kind { Take, Pass, NextCta };
   Kind kind = Kind::Take;
@@ -34,6 +48,7 @@ struct Event {
   unsigned station = 0;
   unsigned visit = 0;             ///< which of the item's visits of this station
   unsigned group = 0;             ///< index into EventGraph::groups
+  unsigned position = 0;          ///< of the op in EventGraph::bodies
   llvm::StringRef role;
 };
 
@@ -57,7 +72,9 @@ class EventGraph {
 public:
   /// Reads the graph off a kernel whose roles are mapped to groups. Balance is checked first: every station of a
   /// channel is visited equally often, by one group; otherwise an error is emitted at the channel.
-  static mlir::FailureOr<EventGraph> build(KernelOp kernel);
+  /// `blocks`: key blocks of an item, where its items have any.
+  static mlir::FailureOr<EventGraph> build(KernelOp kernel, unsigned blocks);
+  static mlir::FailureOr<EventGraph> build(KernelOp kernel) { return build(kernel, blocksToUnroll(kernel)); }
 
   /// The shortest circuit without a token: a deadlock. None: the kernel is live for every number of items.
   std::optional<Circuit> findDeadlock() const;
@@ -79,6 +96,7 @@ public:
   std::vector<Edge> edges;
   std::vector<GroupOp> groups;
   std::vector<llvm::SmallVector<unsigned>> programs; ///< events of each group in order
+  std::vector<std::vector<ProgramOp>> bodies;        ///< all ops of each group in order
   bool persistent = false;
 };
 

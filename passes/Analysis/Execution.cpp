@@ -1,5 +1,6 @@
 // passes/Analysis/Execution.cpp - unrolling an explicit kernel, and the closure of its order.
 #include "passes/Analysis/Execution.h"
+#include "passes/Analysis/EventGraph.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -14,9 +15,15 @@ public:
 
   FailureOr<Execution> run() {
     for (BarrierOp barrier : kernel.getBody().getOps<BarrierOp>())
-      barriers[barrier.getSymName()].phases.resize(items), x.phases[barrier.getSymName()].assign(items, -1);
+      barriers[barrier.getSymName()], x.phases[barrier.getSymName()];
     for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
-      registerFile[channel.getSymName()] = int64_t(registerFile.size());
+      if (!channel.getView())
+        registerFile[channel.getSymName()] = int64_t(registerFile.size());
+    const unsigned most = blocksToUnroll(kernel);
+    for (unsigned i = 0; i < items; ++i) {
+      firstBlock.push_back(firstBlock.empty() ? 0 : firstBlock.back() + blocks.back());
+      blocks.push_back(i % 3 == 0 ? most : i % 3 == 1 ? 1 : std::min(most, 2u));
+    }
     for (GroupOp group : kernel.getBody().getOps<GroupOp>())
       x.groups.push_back(group);
     x.fences.resize(x.groups.size());
@@ -40,7 +47,7 @@ private:
 
   unsigned addStep(Operation *op, int warp) {
     Step step;
-    step.op = op, step.group = index, step.item = item, step.warp = warp;
+    step.op = op, step.group = index, step.item = item, step.block = block, step.warp = warp;
     x.steps.push_back(step);
     x.successors.emplace_back();
     return x.steps.size() - 1;
@@ -62,17 +69,33 @@ private:
     return step;
   }
 
-  unsigned phaseStep(BarrierOp barrier) {
-    int &step = x.phases[barrier.getSymName()][item];
-    if (step < 0)
-      step = int(addStep(barrier, -1));
-    return unsigned(step);
+  // How often a channel was visited before this take, or a barrier's phase was over before this op.
+  unsigned ring(std::optional<uint64_t> visit) const {
+    return visit ? firstBlock[item] + block - unsigned(*visit) : item;
   }
 
-  void arrive(BarrierOp barrier, unsigned step, int64_t count, bool ordered) {
-    barriers[barrier.getSymName()].phases[item].arrivals += count;
-    order(step, phaseStep(barrier));
-    x.arrivals.push_back({step, barrier, item, ordered});
+  Phase &phaseOf(BarrierOp barrier, unsigned at) {
+    auto &all = barriers[barrier.getSymName()].phases;
+    if (all.size() <= at)
+      all.resize(at + 1);
+    return all[at];
+  }
+
+  unsigned phaseStep(BarrierOp barrier, unsigned at) {
+    std::vector<int> &steps = x.phases[barrier.getSymName()];
+    if (steps.size() <= at)
+      steps.resize(at + 1, -1);
+    if (steps[at] < 0) {
+      unsigned step = addStep(barrier, -1);
+      steps[at] = int(step);
+    }
+    return unsigned(steps[at]);
+  }
+
+  void arrive(BarrierOp barrier, unsigned at, unsigned step, int64_t count, bool ordered) {
+    phaseOf(barrier, at).arrivals += count;
+    order(step, phaseStep(barrier, at));
+    x.arrivals.push_back({step, barrier, at, ordered});
   }
 
   FailureOr<BarrierOp> lookup(Operation *op, StringRef name) {
@@ -95,10 +118,10 @@ private:
     a.channel = channelOf(slot);
     SlotType type = a.channel.getSlotType();
     a.space = type.getSpace();
-    a.slot = item % int64_t(a.channel.getDepth());
+    a.slot = ring(takeOf(slot).getVisit()) % int64_t(a.channel.getDepth());
     a.write = write, a.unit = unit, a.ownRows = ownRows, a.divided = divided;
     if (a.space == Space::Registers) {
-      a.begin = registerFile.lookup(a.channel.getSymName()), a.end = a.begin + 1;
+      a.begin = registerFile.lookup(ownerOf(a.channel).getSymName()), a.end = a.begin + 1;
       a.ownRows = true;
     } else {
       // What the tile covers, not the slot: an aliased slot may be larger.
@@ -119,9 +142,11 @@ private:
     stores.clear();
     x.fences[index].resize(warps);
     for (item = 0; item < items; ++item)
-      for (Operation &op : group.getBody().front())
-        if (failed(unrollOp(op)))
+      for (const ProgramOp &step : unrolledProgram(group, blocks[item])) {
+        block = step.block;
+        if (failed(unrollOp(*step.op)))
           return failure();
+      }
     return success();
   }
 
@@ -135,10 +160,16 @@ private:
         .Case([&](FenceOp fence) { return unrollFence(fence), success(); })
         .Case([&](ProductWaitOp wait) {
           forWarps(false, [&](int warp) {
+            // Products end in order: those up to the last that writes or reads the slot.
             unsigned step = programStep(wait, warp);
-            for (unsigned product : products[warp])
-              order(product, step);
-            products[warp].clear();
+            ChannelOp owner = ownerOf(channelOf(wait.getSlot()));
+            size_t ended = 0;
+            for (size_t i = 0; i < products[warp].size(); ++i)
+              if (llvm::is_contained(products[warp][i].registers, owner))
+                ended = i + 1;
+            for (size_t i = 0; i < ended; ++i)
+              order(products[warp][i].step, step);
+            products[warp].erase(products[warp].begin(), products[warp].begin() + ended);
           });
           return success();
         })
@@ -153,9 +184,11 @@ private:
         })
         .Case([&](StoreOp store) {
           // A full tile goes by TMA from the leader; of a short one the threads divide the valid rows.
+          // A batched tensor ends where the sequence does, so that all of its tiles go by TMA.
           forWarps(false, [&](int warp) {
             unsigned step = programStep(store, warp);
-            access(step, store.getSlot(), false, Unit::Threads, false, /*divided=*/true);
+            if (!store.getBatch())
+              access(step, store.getSlot(), false, Unit::Threads, false, /*divided=*/true);
             if (warp == 0) {
               stores.push_back(asyncStep(store, step));
               access(stores.back(), store.getSlot(), false, Unit::Tma);
@@ -179,6 +212,22 @@ private:
         })
         .Case([&](WriteOp write) {
           forWarps(false, [&](int warp) { access(programStep(write, warp), write.getSlot(), true, Unit::Threads, true); });
+          return success();
+        })
+        .Case([&](WarpProductOp product) {
+          forWarps(false, [&](int warp) {
+            unsigned step = programStep(product, warp);
+            access(step, product.getA(), false, Unit::Threads, true);
+            access(step, product.getB(), false, Unit::Threads);
+          });
+          return success();
+        })
+        .Case([&](ScaleOp scale) {
+          forWarps(false, [&](int warp) {
+            unsigned step = programStep(scale, warp);
+            access(step, scale.getSlot(), false, Unit::Threads, true);
+            access(step, scale.getSlot(), true, Unit::Threads, true);
+          });
           return success();
         })
         .Case([&](CopyOp copy) {
@@ -223,10 +272,11 @@ private:
       return failure();
     unsigned issue = programStep(load, 0), copy = asyncStep(load, issue);
     access(copy, load.getSlot(), true, Unit::Tma);
-    order(copy, phaseStep(*barrier));
+    const unsigned at = ring(takeOf(load.getSlot()).getVisit());
+    order(copy, phaseStep(*barrier, at));
     auto type = cast<SlotType>(load.getSlot().getType());
-    barriers[barrier->getSymName()].phases[item].loaded +=
-        type.getCols() * type.getElementType().getIntOrFloatBitWidth() / 8;
+    phaseOf(*barrier, at).loaded +=
+        load.getWhole() ? type.getBytes() : type.getCols() * type.getElementType().getIntOrFloatBitWidth() / 8;
     return success();
   }
 
@@ -236,20 +286,20 @@ private:
       access(product, mma.getA(), false, Unit::Tensor);
       access(product, mma.getB(), false, Unit::Tensor);
       access(product, mma.getD(), true, Unit::Tensor);
-      products[0].push_back(product);
+      products[0].push_back({product, {}});
       return;
     }
-    // wgmma multiplies a warp's own rows of A with all of B. Products of blocks below 64 rows are mma.sync: the warp
-    // itself reads, and is done when it goes on.
+    // The ISA does not say which warp of the warpgroup reads which rows of A. Products of blocks below 64 rows are
+    // mma.sync: the warp itself reads its own rows, and is done when it goes on.
     const bool synchronous = mma.getDiagonal() && *mma.getDiagonal() < 64;
     const Unit unit = synchronous ? Unit::Threads : Unit::Tensor;
     forWarps(false, [&](int warp) {
       unsigned issue = programStep(mma, warp), product = synchronous ? issue : asyncStep(mma, issue);
-      access(product, mma.getA(), false, unit, !mma.getATransposed());
+      access(product, mma.getA(), false, unit, synchronous && !mma.getATransposed());
       access(product, mma.getB(), false, unit);
       access(product, mma.getD(), true, unit, true);
       if (!synchronous)
-        products[warp].push_back(product);
+        products[warp].push_back({product, {ownerOf(channelOf(mma.getD())), ownerOf(channelOf(mma.getA()))}});
     });
   }
 
@@ -258,10 +308,10 @@ private:
     if (failed(barrier))
       return failure();
     unsigned done = asyncStep(commit, programStep(commit, 0));
-    for (unsigned product : products[0])
-      order(product, done);
-    products[0].assign(1, done); // a later commit covers what this one does
-    arrive(*barrier, done, 1, /*ordered=*/true);
+    for (const Product &product : products[0])
+      order(product.step, done);
+    products[0].assign(1, {done, {}}); // a later commit covers what this one does
+    arrive(*barrier, ring(commit.getVisit()), done, 1, /*ordered=*/true);
     return success();
   }
 
@@ -270,12 +320,12 @@ private:
     if (failed(barrier))
       return failure();
     if (op.getUnit() == Unit::Tma) {
-      arrive(*barrier, programStep(op, 0), 1, false);
-      barriers[barrier->getSymName()].phases[item].expected += op.getBytesPerRow().value_or(0);
+      arrive(*barrier, ring(op.getVisit()), programStep(op, 0), 1, false);
+      phaseOf(*barrier, ring(op.getVisit())).expected += op.getBytesPerRow().value_or(0) + op.getBytes().value_or(0);
       return success();
     }
-    barriers[barrier->getSymName()].phases[item].arrivals += groupWarps;
-    forWarps(false, [&](int warp) { arrive(*barrier, programStep(op, warp), 0, false); });
+    phaseOf(*barrier, ring(op.getVisit())).arrivals += groupWarps;
+    forWarps(false, [&](int warp) { arrive(*barrier, ring(op.getVisit()), programStep(op, warp), 0, false); });
     return success();
   }
 
@@ -283,7 +333,9 @@ private:
     FailureOr<BarrierOp> barrier = lookup(op, op.getBarrier());
     if (failed(barrier))
       return failure();
-    int64_t awaited = int64_t(item) - (op.getEmpty() ? int64_t(barrier->getDepth()) : 0);
+    int64_t awaited = int64_t(ring(op.getVisit())) - (op.getEmpty() ? int64_t(barrier->getDepth()) : 0);
+    if (awaited >= 0)
+      phaseOf(*barrier, unsigned(awaited)); // which must then be completed by somebody
     forWarps(byLeader(op.getUnit()), [&](int warp) { x.waits.push_back({programStep(op, warp), *barrier, awaited}); });
     return success();
   }
@@ -316,12 +368,17 @@ private:
   Execution x;
   llvm::StringMap<Barrier> barriers;
   llvm::StringMap<int64_t> registerFile;
+  std::vector<unsigned> blocks, firstBlock;             ///< of each item: its key blocks, and those of items before it
   // Of the group being unrolled.
-  unsigned index = 0, item = 0;
+  unsigned index = 0, item = 0, block = 0;
   int warps = 1;
   int64_t groupWarps = 1;
   std::vector<int> last;                                ///< each warp's last step
-  std::vector<SmallVector<unsigned>> products;          ///< each warp's products not yet waited for
+  struct Product {
+    unsigned step;
+    SmallVector<ChannelOp, 2> registers;                ///< what it writes and reads in registers
+  };
+  std::vector<SmallVector<Product>> products;           ///< each warp's products not yet waited for
   SmallVector<unsigned> stores;                         ///< the leader's TMA stores not yet waited for
 };
 
@@ -334,6 +391,8 @@ FailureOr<Execution> Execution::unroll(KernelOp kernel, const Target &target, un
 unsigned Execution::itemsToUnroll(KernelOp kernel, const Schedule &schedule) {
   if (!schedule.persistent)
     return 1;
+  if (hasKeyBlocks(kernel))
+    return 5; // long, single, double, long, single: item rings hold two, and block rings wrap in the long ones
   int64_t depth = 1;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
     depth = std::max(depth, int64_t(channel.getDepth()));

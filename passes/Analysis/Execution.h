@@ -22,7 +22,7 @@ namespace fovea::tile {
 
 struct Step {
   mlir::Operation *op = nullptr;
-  unsigned group = 0, item = 0;
+  unsigned group = 0, item = 0, block = 0; ///< block: of the item's key blocks
   int warp = -1;    ///< the warp that runs or issued it; -1: all of the group, or a phase of an mbarrier
   int issue = -1;   ///< of an asynchronous step: the program step that issued it
 };
@@ -43,7 +43,7 @@ struct Access {
 struct WaitStep {
   unsigned step = 0;
   BarrierOp barrier;
-  int64_t item = 0;            ///< waits for the phase that this item completes; negative: for none yet
+  int64_t item = 0;            ///< waits for the phase that this item (or key block) completes; negative: none yet
 };
 
 struct ArrivalStep {
@@ -58,7 +58,8 @@ public:
   /// Unrolls `items` work items of every group. Errors (an unknown barrier, a phase that its arrivals or bytes do not
   /// complete, a cycle of waits) are emitted at the op that is wrong.
   static mlir::FailureOr<Execution> unroll(KernelOp kernel, const Target &target, unsigned items);
-  /// As many items as can differ: every ring wraps once and one item more; one if items do not meet.
+  /// As many items as can differ: every ring wraps once and one item more; one if items do not meet. Where items loop
+  /// over key blocks they have different numbers of them, so that rings of blocks wrap inside and between items.
   static unsigned itemsToUnroll(KernelOp kernel, const Schedule &schedule);
 
   /// Whether step `from` is over, for `to`, before `to` begins.

@@ -12,15 +12,17 @@ NetworkBuilder::NetworkBuilder(ModuleOp module, StringRef name, StringRef offset
   b.setInsertionPointToEnd(module.getBody());
   kernel = KernelOp::create(b, loc, name, target.name, schedule.toAttr(b.getContext()));
   kernel->setAttr("offsets", b.getStringAttr(offsets));
+  if (schedule.keyRows)
+    kernel->setAttr("key_blocks", b.getUnitAttr());
   b.createBlock(&kernel.getBody());
 }
 
 void NetworkBuilder::tensor(StringRef name, StringRef role, Type element, int64_t heads, int64_t cols, StringRef of,
-                            int64_t column) {
+                            int64_t column, bool batched) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   StringAttr whole = of.empty() ? StringAttr() : b.getStringAttr(of);
   TensorOp::create(b, loc, name, role, element, heads, cols, whole,
-                   whole ? b.getI64IntegerAttr(column) : IntegerAttr());
+                   whole ? b.getI64IntegerAttr(column) : IntegerAttr(), batched);
 }
 
 void NetworkBuilder::sharedTensor(StringRef name, StringRef of, Type element, int64_t cols) {
@@ -36,29 +38,36 @@ void NetworkBuilder::note(const llvm::Twine &text) {
 }
 
 void NetworkBuilder::channel(StringRef name, int64_t rows, int64_t cols, Type element, Space space,
-                             ArrayRef<std::string> stations) {
+                             ArrayRef<std::string> stations, StringRef view) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   FlatSymbolRefAttr alias;
   if (auto it = schedule.aliases.find(name.str()); it != schedule.aliases.end())
     alias = FlatSymbolRefAttr::get(b.getContext(), it->second);
+  if (!view.empty())
+    alias = FlatSymbolRefAttr::get(b.getContext(), view);
   // Registers hold one slot: a ring of them would be a choice of registers at run time.
-  int64_t depth = space == Space::Registers ? 1 : schedule.depth(name.str());
+  int64_t depth = space == Space::Registers ? 1 : schedule.depth(view.empty() ? name.str() : view.str());
   ChannelOp::create(b, loc, name, SlotType::get(b.getContext(), {rows, cols}, element, space), depth,
-                      b.getStrArrayAttr(SmallVector<StringRef>(stations.begin(), stations.end())), alias,
-                      IntegerAttr(), IntegerAttr());
+                    b.getStrArrayAttr(SmallVector<StringRef>(stations.begin(), stations.end())), alias,
+                    /*view=*/!view.empty(), IntegerAttr(), IntegerAttr());
 }
 
 void NetworkBuilder::role(StringRef name, llvm::function_ref<void(Item)> body) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   auto role = RoleOp::create(b, loc, name);
   currentRole = name.str();
-  Type i32 = b.getI32Type();
-  Block *block = b.createBlock(&role.getBody(), {}, {i32, i32, i32}, {loc, loc, loc});
-  body({block->getArgument(0), block->getArgument(1), block->getArgument(2)});
+  SmallVector<Type> types(itemArguments(schedule.keyRows != 0), b.getI32Type());
+  Block *block = b.createBlock(&role.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  Item item{block->getArgument(0), block->getArgument(1), block->getArgument(2), {}, {}, {}, {}, {}};
+  if (schedule.keyRows)
+    item.batch = block->getArgument(3), item.query = block->getArgument(4), item.queries = block->getArgument(5),
+    item.key = block->getArgument(6), item.keys = block->getArgument(7);
+  body(item);
 }
 
 Value NetworkBuilder::take(StringRef channel, int64_t station, Unit unit) {
-  return TakeOp::create(b, loc, kernel.lookupSymbol<ChannelOp>(channel).getSlotType(), channel, station, unit);
+  return TakeOp::create(b, loc, kernel.lookupSymbol<ChannelOp>(channel).getSlotType(), channel, station, unit,
+                        IntegerAttr());
 }
 
 Value NetworkBuilder::takeFor(StringRef channel, Unit unit) {
@@ -68,17 +77,54 @@ Value NetworkBuilder::takeFor(StringRef channel, Unit unit) {
 
 void NetworkBuilder::pass(Value slot) { PassOp::create(b, loc, slot); }
 
-Value NetworkBuilder::read(Value slot) {
-  auto type = cast<SlotType>(slot.getType());
+RankedTensorType NetworkBuilder::registersOf(SlotType slot) {
   const GroupSchedule *group = schedule.groupOf(currentRole);
-  RegisterLayout layout = registerLayout(target, type.getRows(), group ? group->warps : 4);
-  return ReadOp::create(b, loc, regTile(layout, type.getRows(), type.getCols(), type.getElementType()), slot);
+  RegisterLayout layout = registerLayout(target, slot.getRows(), group ? group->warps : 4);
+  return regTile(layout, slot.getRows(), slot.getCols(), slot.getElementType());
 }
 
-Value NetworkBuilder::reduce(Reduction kind, Value tile) {
+Value NetworkBuilder::read(Value slot) {
+  return ReadOp::create(b, loc, registersOf(cast<SlotType>(slot.getType())), slot);
+}
+
+NetworkBuilder::Values NetworkBuilder::blocks(Value count, Values inits, llvm::function_ref<Values(Value)> first,
+                                              llvm::function_ref<Values(Value, Values)> body) {
+  // The carried types are known once the first block, or the inits, are; so the op is made behind its regions.
+  OpBuilder::InsertPoint here = b.saveInsertionPoint();
+  const bool hasFirst = bool(first);
+  Values given = inits;
+  Region firstRegion, bodyRegion;
+  Type number = b.getI32Type();
+  if (first) {
+    Block *block = b.createBlock(&firstRegion, {}, {number}, {loc});
+    inits = first(block->getArgument(0));
+    YieldOp::create(b, loc, inits);
+  }
+  SmallVector<Type> types{number};
+  llvm::append_range(types, TypeRange(ValueRange(inits)));
+  Block *block = b.createBlock(&bodyRegion, {}, types, SmallVector<Location>(types.size(), loc));
+  YieldOp::create(b, loc, body(block->getArgument(0), Values(block->getArguments().drop_front())));
+
+  b.restoreInsertionPoint(here);
+  auto op = BlocksOp::create(b, loc, TypeRange(ValueRange(inits)), count, hasFirst ? Values() : given);
+  op.getFirst().takeBody(firstRegion);
+  op.getBody().takeBody(bodyRegion);
+  return Values(op.getResults());
+}
+
+Value NetworkBuilder::i32(int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value)));
+}
+Value NetworkBuilder::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+Value NetworkBuilder::sub(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
+Value NetworkBuilder::mul(Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
+Value NetworkBuilder::minimum(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
+Value NetworkBuilder::maximum(Value x, Value y) { return arith::MaxSIOp::create(b, loc, x, y); }
+
+Value NetworkBuilder::reduce(Reduction kind, Value tile, bool partial) {
   auto type = cast<RankedTensorType>(tile.getType());
   return RowReduceOp::create(b, 
-      loc, RankedTensorType::get({type.getDimSize(0)}, type.getElementType(), type.getEncoding()), kind, tile);
+      loc, RankedTensorType::get({type.getDimSize(0)}, type.getElementType(), type.getEncoding()), kind, tile, partial);
 }
 
 Value NetworkBuilder::broadcast(Value rowValues, Value like) {

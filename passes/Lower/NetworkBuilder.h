@@ -11,9 +11,11 @@ namespace fovea {
 
 inline constexpr double kLog2e = 1.4426950408889634;
 
-/// The work item a role sees: first row, number of valid rows, head (all i32).
+/// The work item a role sees (all i32; see tile.kernel): first row, number of valid rows, head, and where it loops over
+/// key blocks the sequence, the position of the first row in it, its queries, its first key's row, and its keys.
 struct Item {
   mlir::Value row, rows, head;
+  mlir::Value batch, query, queries, key, keys;
 };
 
 /// Builds one tile.kernel. Channels take depth and alias from the schedule; a network states only structure.
@@ -24,13 +26,14 @@ public:
 
   /// `of` and `column`: a part of the rows of the tensor that the launch passes (empty: the tensor itself).
   void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols,
-              llvm::StringRef of = "", int64_t column = 0);
+              llvm::StringRef of = "", int64_t column = 0, bool batched = false);
   /// An input without heads, passed as `of`.
   void sharedTensor(llvm::StringRef name, llvm::StringRef of, mlir::Type element, int64_t cols);
   /// A sentence for `fovea explain`: something that this network decides and its channels do not show.
   void note(const llvm::Twine &text);
+  /// `view`: the channel whose slots it names again (tile.channel).
   void channel(llvm::StringRef name, int64_t rows, int64_t cols, mlir::Type element, tile::Space space,
-               llvm::ArrayRef<std::string> stations);
+               llvm::ArrayRef<std::string> stations, llvm::StringRef view = "");
   void role(llvm::StringRef name, llvm::function_ref<void(Item)> body);
 
   mlir::Value take(llvm::StringRef channel, int64_t station, tile::Unit unit);
@@ -38,7 +41,20 @@ public:
   mlir::Value takeFor(llvm::StringRef channel, tile::Unit unit);
   void pass(mlir::Value slot);
   mlir::Value read(mlir::Value slot);
-  mlir::Value reduce(tile::Reduction kind, mlir::Value tile);
+  mlir::Value reduce(tile::Reduction kind, mlir::Value tile, bool partial = false);
+  /// The register tile that the current role reads a slot of this type as.
+  mlir::RankedTensorType registersOf(tile::SlotType slot);
+
+  /// The key blocks of a role (tile.blocks): `first`, if given, is block 0 and returns what the others carry; else that
+  /// is `inits`. `body` gets the block's number and what the one before returned. Returns what the last one did.
+  using Values = llvm::SmallVector<mlir::Value>;
+  Values blocks(mlir::Value count, Values inits, llvm::function_ref<Values(mlir::Value)> first,
+                llvm::function_ref<Values(mlir::Value, Values)> body);
+
+  /// i32 arithmetic of roles.
+  mlir::Value i32(int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y), sub(mlir::Value x, mlir::Value y), mul(mlir::Value x, mlir::Value y);
+  mlir::Value minimum(mlir::Value x, mlir::Value y), maximum(mlir::Value x, mlir::Value y);
   mlir::Value broadcast(mlir::Value rowValues, mlir::Value like);
   mlir::Value splat(double value, mlir::Type type);
   /// The diagonal attribute of a product whose operands hold several blocks, null when one block is the tile.

@@ -16,6 +16,13 @@ namespace fovea {
 tile::KernelOp buildForward(mlir::ModuleOp module, const Problem &problem, const tile::Schedule &schedule,
                             const Target &target, mlir::Location loc);
 
+/// Appends `tile.kernel @<name>_forward` for a problem whose items loop over key blocks of `schedule.keyRows` rows:
+///   load_k -> Q, K -> qk -> S -> softmax -> P -> pv -> O, back to softmax, which rescales it where a maximum grew;
+///   load_v -> V (-> clear, where sequences are jagged) -> pv;  pv -> Result (O when its item ends) -> softmax -> Out
+///   -> store. The other targets and schedules differ in where S, P and O lie and which roles share warps.
+tile::KernelOp buildFlash(mlir::ModuleOp module, const Problem &problem, const tile::Schedule &schedule,
+                          const Target &target, mlir::Location loc);
+
 /// Appends `tile.kernel @<name>_backward`: dQ, dK and dV of one block from Q, K, V and dO (`dout`) alone.
 ///   load -> Q, K, V, dO -> clear_qk, clear_dp (tails of all four);  qk -> S, dp -> dP = dO V^T -> softmax;
 ///   softmax -> P -> product_dv, softmax -> dS -> product_dq, product_dk;  each gradient -> its epilogue -> its store.

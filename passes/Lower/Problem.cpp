@@ -37,6 +37,17 @@ static std::string readRotations(attn::SpecOp spec, Problem &p, size_t &tables) 
   return "";
 }
 
+static RowSpace rowSpace(attn::RowsAttr rows) {
+  RowSpace space;
+  space.kind = rows.getKind() == attn::RowsKind::Jagged  ? RowSpace::Kind::Jagged
+               : rows.getKind() == attn::RowsKind::Dense ? RowSpace::Kind::Dense
+                                                         : RowSpace::Kind::Shared;
+  if (rows.getName())
+    space.name = rows.getName().getValue().str();
+  space.count = rows.getCount();
+  return space;
+}
+
 // The front end's table of capabilities refuses these with line and column; a spec that comes as IR is refused here.
 llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   auto fail = [&](const llvm::Twine &what) {
@@ -45,13 +56,19 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   Problem p;
   p.name = spec.getSymName().str();
   attn::DotsOp dots = attn::scoreDots(spec);
-  std::optional<int64_t> block = attn::blockDiagonalSize(spec);
-  if (!dots || !block)
-    return fail("expected the mask block_diagonal(N), the one with a lowering");
+  if (!dots)
+    return fail("expected scores of queries and keys");
+  if (!attn::usesSoftmax(spec))
+    return fail("expected softmax, the weight with a lowering");
   std::optional<double> scale = attn::scoreScale(spec);
-  if (!scale || *scale <= 0 || !attn::usesSoftmax(spec))
-    return fail("expected softmax over scores c * (q . k) with c > 0, the ones with a lowering");
-  p.block = *block, p.scale = *scale;
+  if (!scale || *scale <= 0) {
+    for (Operation *user : dots.getResult().getUsers())
+      p.score = dyn_cast<attn::MapPairsOp>(user);
+    if (!p.score || p.score.getNumOperands() != 1)
+      return fail("expected one expression over the scores");
+    scale = 0;
+  }
+  p.scale = *scale;
 
   auto input = [&](StringRef name) -> std::optional<attn::Input> {
     for (const attn::Input &i : attn::inputs(spec))
@@ -62,18 +79,41 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   auto q = input(p.q), k = input(p.k), v = input(p.v);
   size_t tables = 0;
   auto rotations = readRotations(spec, p, tables);
-  if (!q || !k || !v || attn::inputs(spec).size() != 3 + tables)
-    return fail("expected the inputs q, k and v, rotary tables, and no others");
+  if (!q || !k || !v)
+    return fail("expected the inputs q, k and v");
   if (!rotations.empty())
     return fail(rotations);
   for (auto &t : {*q, *k, *v})
-    if (!t.rows || t.rows.getKind() != attn::RowsKind::Jagged || t.rows != q->rows || t.heads != q->heads ||
-        t.type.getElementType() != q->type.getElementType())
-      return fail("expected q, k and v with the same jagged rows, heads and element type");
-  p.offsets = q->rows.getName().getValue().str();
+    if (!t.rows || t.type.getElementType() != q->type.getElementType())
+      return fail("expected q, k and v with rows and one element type");
+  if (k->rows != v->rows || k->heads != v->heads)
+    return fail("expected k and v with the same rows and heads");
+  p.queries = rowSpace(q->rows), p.keys = rowSpace(k->rows);
+  p.offsets = p.queries.kind == RowSpace::Kind::Jagged ? p.queries.name : p.keys.name;
   p.heads = ShapedType::isDynamic(q->heads) ? 0 : q->heads;
+  p.keyHeads = ShapedType::isDynamic(k->heads) ? 0 : k->heads;
   p.headDim = q->features, p.valueDim = v->features;
   p.element = q->type.getElementType();
+  // A block that a tile holds whole needs no loop.
+  std::optional<int64_t> block = attn::blockDiagonalSize(spec);
+  bool whole = block && *block <= 128 && llvm::isPowerOf2_64(*block) && *block >= 16 && p.queries == p.keys &&
+               p.queries.kind == RowSpace::Kind::Jagged && p.heads == p.keyHeads;
+  if (whole) {
+    p.block = *block;
+  } else {
+    llvm::Expected<KeyRange> range = analyseMask(attn::mask(spec));
+    if (!range)
+      return range.takeError();
+    if (range->blocks)
+      return fail("expected a mask without a list of blocks");
+    p.range = *range;
+    if (p.score || !p.range.isInterval())
+      p.spec = spec;
+    if (tables)
+      return fail("expected tensors without a rotary embedding, where items loop over key blocks");
+  }
+  if (p.block && (p.score || attn::inputs(spec).size() != 3 + tables))
+    return fail("expected scores c * (q . k) with c > 0 and the inputs q, k and v alone, where a tile holds its keys");
   p.lse = spec.getEmit() && spec.getEmit()->getLse();
   p.backward = spec.getEmit() && spec.getEmit()->getBackward();
   if (p.backward && spec.getEmit()->getPacked())

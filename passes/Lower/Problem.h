@@ -3,6 +3,7 @@
 
 #include "dialect/Attn/Attn.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "passes/Lower/KeyRange.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 #include <string>
@@ -19,7 +20,17 @@ struct Rotation {
   bool byPosition = false;       ///< a row of the table for each position in a sequence, else for each token
 };
 
-/// A block-diagonal self attention over jagged sequences: rows x heads x dim in memory.
+/// How the rows of a tensor belong to the sequences of a batch (attn.rows).
+struct RowSpace {
+  enum class Kind { Jagged, Dense, Shared };
+  Kind kind = Kind::Jagged;
+  std::string name;    ///< of the offsets (Jagged) or of the length (Dense)
+  int64_t count = 0;   ///< Shared: rows that all sequences see
+  bool operator==(const RowSpace &o) const { return kind == o.kind && name == o.name && count == o.count; }
+};
+
+/// One attention. `block` > 0: block-diagonal self attention over jagged sequences, rows x heads x dim in memory, whose
+/// row blocks see all their keys at once. Else its items loop over key blocks (flash attention).
 struct Problem {
   std::string name;              ///< of the spec; kernels are called <name>_forward, …
   std::string q = "q", k = "k", v = "v", o = "o", offsets = "offsets";
@@ -27,8 +38,13 @@ struct Problem {
   int64_t heads = 1;             ///< 0: known at launch
   int64_t headDim = 0;           ///< D of q and k
   int64_t valueDim = 0;          ///< D of v and o
-  int64_t block = 0;             ///< N of block_diagonal(N)
-  double scale = 0;              ///< applied to q.k
+  int64_t block = 0;             ///< N of block_diagonal(N), 0 for other masks
+  double scale = 0;              ///< applied to q.k; 0 where `score` says more
+  attn::SpecOp spec;             ///< whose tables `score` and `range` look up; null where they look up none
+  attn::MapPairsOp score;        ///< the scores' expression, null when it is scale x (q.k)
+  RowSpace queries, keys;        ///< of q and o, of k and v
+  int64_t keyHeads = 1;          ///< of k and v; divides heads
+  KeyRange range;                ///< the keys of a query, where items loop over key blocks
   bool lse = false;              ///< natural-log row statistic is an output
   bool backward = false;         ///< dq, dk and dv are wanted, from q, k, v and dout
   std::string packed;            ///< name of the one tensor [rows, dq | dk | dv] of the gradients; empty: three tensors

@@ -24,9 +24,9 @@ void Candidate::needs(int64_t amount, int64_t limit, const char *what) {
   refusal = "needs " + std::to_string(amount) + " " + what + " of " + std::to_string(limit);
 }
 
-void Candidate::refuse(const char *why) {
+void Candidate::refuse(llvm::StringRef why) {
   excess = 1e6; // a contradiction in what was asked for comes after every lack of room
-  refusal = why;
+  refusal = why.str();
 }
 
 Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr attr, const Target &target) {
@@ -45,9 +45,17 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
         return fail(key, "must be fused or split");
       o.roles = text.getValue().str();
     } else if (key == "tile_m") {
-      if (!number || (number.getInt() != 64 && number.getInt() != 128))
-        return fail(key, "must be 64 or 128, the rows of one product");
+      if (!number || (number.getInt() != 64 && number.getInt() != 128 && number.getInt() != 192))
+        return fail(key, "must be 64, 128 or 192, the rows of a tile of queries");
       o.tileRows = number.getInt();
+    } else if (key == "tile_n") {
+      if (!number || number.getInt() < 16 || number.getInt() > 256 || number.getInt() % 16)
+        return fail(key, "must be a multiple of 16 up to 256, the rows of a key block");
+      o.keyRows = number.getInt();
+    } else if (key == "softmax") {
+      if (!text || (text != "exact" && text != "max_free"))
+        return fail(key, "must be exact or max_free");
+      o.softmax = text.getValue().str();
     } else if (key == "stages") {
       if (!number || number.getInt() < 1 || number.getInt() > 8)
         return fail(key, "must be 1 to 8, the depth of the load ring");
@@ -61,7 +69,7 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
         return fail(key, "must be tmem or smem");
       o.p = text.getValue().str();
     } else {
-      return fail(key, "is unknown; known are roles, tile_m, stages, ctas_per_sm" +
+      return fail(key, "is unknown; known are roles, tile_m, tile_n, softmax, stages, ctas_per_sm" +
                            llvm::Twine(target.tcgen05 ? ", p" : ""));
     }
   }
@@ -235,7 +243,9 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
   pm.addPass(createMapRolesPass());
   const bool mapped = succeeded(pm.run(*module));
   for (auto &[candidate, kernel] : kernels)
-    if (mapped)
+    if (auto refused = kernel->getAttrOfType<mlir::StringAttr>("refused"))
+      candidate->refuse(refused.getValue());
+    else if (mapped)
       candidate->cost = price(kernel, candidate->schedule, target, candidate->refusal);
     else
       candidate->refusal = "cannot be mapped to its warp groups";
@@ -246,7 +256,8 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
       return x.excess < y.excess;
     // Many schedules reach the same floor; of these, the one whose circuit leaves the most room.
     auto key = [](const Candidate &c) {
-      return std::pair(std::round(c.clocksPerRow() * 100), c.cost.circuit / double(c.schedule.tileRows));
+      double scale = c.schedule.keyRows ? 1e4 : 100;
+      return std::pair(std::round(c.clocksPerRow() * scale), c.cost.circuit / double(c.schedule.tileRows));
     };
     return key(x) < key(y);
   });
@@ -258,5 +269,7 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
 
 Expected<std::vector<Candidate>> fovea::enumerateForward(const Problem &problem, const Target &target,
                                                          const ScheduleOverrides &overrides) {
+  if (!problem.block)
+    return enumerateFlash(problem, target, overrides);
   return rank(Enumerator(problem, target, overrides).run(), problem, target, buildForward);
 }

@@ -17,10 +17,12 @@ namespace fovea {
 /// What `schedule TARGET { … }` of a spec may ask for; absent means the model decides.
 struct ScheduleOverrides {
   std::optional<std::string> roles;   ///< "fused" or "split"
-  std::optional<int64_t> tileRows;    ///< tile_m: 64 or 128
+  std::optional<int64_t> tileRows;    ///< tile_m: 64, 128 or 192
   std::optional<int64_t> stages;      ///< ring depth of the loads (split)
   std::optional<int64_t> ctasPerSm;
   std::optional<std::string> p;       ///< "tmem" or "smem" (sm_100a)
+  std::optional<int64_t> keyRows;     ///< tile_n: rows of a key block
+  std::optional<std::string> softmax; ///< "exact" or "max_free"
 
   /// Reads the dictionary of one target; an unknown key, value or limit is an error that says what may stand there.
   static llvm::Expected<ScheduleOverrides> fromAttr(mlir::DictionaryAttr attr, const Target &target);
@@ -34,10 +36,13 @@ struct Candidate {
   double excess = 0;   ///< what the refusal asks for over what there is; the nearest refusal is reported
 
   /// What candidates are compared by: tiles of different heights do different amounts of work per item.
-  double clocksPerRow() const { return cost.period() / double(schedule.tileRows); }
+  /// Those whose items loop over key blocks are priced for a number of blocks, whose heights differ, too.
+  double clocksPerRow() const {
+    return cost.period() / double(schedule.tileRows) / double(std::max<int64_t>(schedule.keyRows, 1));
+  }
   /// Refuses if `amount` of something exceeds its `limit`; of several refusals the greatest excess is kept.
   void needs(int64_t amount, int64_t limit, const char *what);
-  void refuse(const char *why);
+  void refuse(llvm::StringRef why);
 };
 
 using NetworkBuilderFn = llvm::function_ref<tile::KernelOp(mlir::ModuleOp, const Problem &, const tile::Schedule &,
@@ -51,6 +56,9 @@ llvm::Expected<std::vector<Candidate>> rank(std::vector<Candidate> all, const Pr
 /// All forward candidates that the overrides allow, ranked.
 llvm::Expected<std::vector<Candidate>> enumerateForward(const Problem &problem, const Target &target,
                                                         const ScheduleOverrides &overrides);
+/// The same where items loop over key blocks.
+llvm::Expected<std::vector<Candidate>> enumerateFlash(const Problem &problem, const Target &target,
+                                                      const ScheduleOverrides &overrides);
 /// The same for the backward kernel, which has the fused form only.
 llvm::Expected<std::vector<Candidate>> enumerateBackward(const Problem &problem, const Target &target,
                                                          const ScheduleOverrides &overrides);

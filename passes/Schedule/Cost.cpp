@@ -12,8 +12,9 @@ using namespace fovea;
 using namespace fovea::tile;
 
 const char *Cost::bound() const {
-  double busiest = std::max({memory, tensor, exponential, arithmetic, circuit});
+  double busiest = std::max({memory, l2, tensor, exponential, arithmetic, circuit});
   return busiest == memory        ? "memory"
+         : busiest == l2          ? "L2"
          : busiest == tensor      ? "tensor core"
          : busiest == exponential ? "exponentials"
          : busiest == arithmetic  ? "arithmetic"
@@ -32,6 +33,9 @@ int64_t elements(Type type) {
   return shaped ? shaped.getNumElements() : 0;
 }
 
+// Key blocks of the item that is priced, where items have any: enough for the loop to outweigh its ends.
+constexpr unsigned kPricedBlocks = 8;
+
 class Pricer {
 public:
   Pricer(KernelOp kernel, const Schedule &schedule, const Target &target)
@@ -44,7 +48,7 @@ public:
       refusal = d.str();
       return success();
     });
-    FailureOr<EventGraph> graph = EventGraph::build(kernel);
+    FailureOr<EventGraph> graph = EventGraph::build(kernel, kPricedBlocks);
     if (failed(graph))
       return cost;
     if (std::optional<Circuit> deadlock = graph->findDeadlock()) {
@@ -70,9 +74,16 @@ private:
         RoleCost &r = roles[cast<StringAttr>(role).getValue()];
         r.role = cast<StringAttr>(role).str(), r.group = group.getSymName().str();
       }
-      for (Operation &op : group.getBody().front()) {
+      for (const ProgramOp &step : unrolledProgram(group, kPricedBlocks)) {
+        if (step.rare)
+          continue;
+        Operation &op = *step.op;
         OpCost c = priceOp(op, group);
-        cost.bytes += c.bytes;
+        auto load = dyn_cast<LoadOp>(op);
+        if (load && takeOf(load.getSlot()).getVisit())
+          cost.l2 += c.bytes / rates.l2Bytes;
+        else
+          cost.bytes += c.bytes;
         cost.tensor += c.tensor;
         cost.exponential += c.exponential;
         cost.arithmetic += c.arithmetic;
@@ -93,9 +104,9 @@ private:
     std::vector<double> tail(graph.groups.size(), 0);
     for (auto [g, program] : llvm::enumerate(graph.programs))
       for (size_t i = 0; i < program.size(); ++i) {
-        double clocks = threadsBetween(graph.events[program[i]].op,
-                                       i + 1 < program.size() ? graph.events[program[i + 1]].op : nullptr,
-                                       graph.groups[g]);
+        double clocks = threadsBetween(graph, g, graph.events[program[i]].position,
+                                       i + 1 < program.size() ? graph.events[program[i + 1]].position
+                                                              : unsigned(graph.bodies[g].size()));
         if (i + 1 == program.size())
           tail[g] = clocks;
         else
@@ -145,10 +156,11 @@ private:
     return 1;
   }
 
-  double threadsBetween(Operation *from, Operation *to, GroupOp group) {
+  double threadsBetween(const EventGraph &graph, size_t group, unsigned from, unsigned to) {
     double clocks = 0;
-    for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
-      clocks += priceOp(*op, group).threads;
+    for (unsigned i = from + 1; i < to; ++i)
+      if (!graph.bodies[group][i].rare)
+        clocks += priceOp(*graph.bodies[group][i].op, graph.groups[group]).threads;
     return clocks;
   }
 
@@ -194,6 +206,8 @@ private:
           // The diagonal's blocks are separate products of all rows (tcgen05) or of their own rows only (wgmma, mma).
           double width = target.tcgen05 ? rows : block;
           double across = mma.getBTransposed() ? double(b.getCols()) : double(d.getCols());
+          if (!mma.getDiagonal())
+            width = mma.getBTransposed() ? double(d.getCols()) : double(b.getRows());
           c.tensor = 2 * rows * width * across / (rates.tensorFlops * (rows == 64 ? rates.halfTileFactor : 1));
           c.threads = rates.dependent;
           c.asynchronous = rates.productLatency + c.tensor;
@@ -243,7 +257,12 @@ private:
           c.exponential = n / rates.mufu;
           c.threads = n / mufu;
         })
-        .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp>([](auto) {})
+        .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp>([](auto) {})
+        .Case([&](ScaleOp scale) {
+          compute(slotElements(scale.getSlot()));
+          if (cast<SlotType>(scale.getSlot().getType()).getSpace() != Space::Registers)
+            compute(2 * slotElements(scale.getSlot()));
+        })
         .Case([&](SyncOp) { c.threads = rates.groupSync; })
         .Default([&](Operation *other) {
           if (other->getNumResults() == 1)

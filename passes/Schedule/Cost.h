@@ -20,6 +20,7 @@ struct RoleCost {
 struct Cost {
   double bytes = 0;       ///< moved between HBM and the SM
   double memory = 0;      ///< bytes over the SM's share of the achievable bandwidth: the floor
+  double l2 = 0;          ///< key blocks, which other items have brought to L2, over the SM's share of its bandwidth
   double tensor = 0;      ///< products over the tensor core's rate
   double exponential = 0; ///< ex2 over the MUFU's rate
   double arithmetic = 0;  ///< other register arithmetic over the issue rate
@@ -30,9 +31,9 @@ struct Cost {
 
   /// Clocks per item: the busiest unit or the critical circuit, whichever takes longer.
   double period() const {
-    return imbalance * std::max({memory, tensor, exponential, arithmetic, circuit});
+    return imbalance * std::max({memory, l2, tensor, exponential, arithmetic, circuit});
   }
-  /// "memory", "tensor core", "exponentials", "arithmetic" or "latency" (the circuit).
+  /// "memory", "L2", "tensor core", "exponentials", "arithmetic" or "latency" (the circuit).
   const char *bound() const;
 };
 

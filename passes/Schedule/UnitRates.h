@@ -21,6 +21,7 @@ struct UnitRates {
   double mufu = 16;          ///< ex2
   double issue = 128;        ///< f32 lanes
   double sharedBytes = 128;  ///< bytes to or from shared memory
+  double l2Bytes = 48;       ///< bytes from L2 while all SMs read; a rough figure, not measured
   double storeLatency = 500; ///< clocks until a TMA store has read its source
   double tmaIssue = 8;       ///< clocks between two TMA instructions of one thread
   double dependent = 25;     ///< clocks of a short chain of dependent instructions

@@ -36,8 +36,12 @@ LogicalResult allocate(KernelOp kernel) {
 
   Builder b(kernel.getContext());
   int64_t smem = 0, columns = 0;
-  SmallVector<ChannelOp> aliased;
+  SmallVector<ChannelOp> aliased, views;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {
+    if (channel.getView()) {
+      views.push_back(channel);
+      continue;
+    }
     if (channel.getAlias()) {
       aliased.push_back(channel);
       continue;
@@ -82,6 +86,11 @@ LogicalResult allocate(KernelOp kernel) {
     channel.setOffset(*other.getOffset() + offset);
     channel.setSlotSize(*other.getSlotSize());
     offset += size;
+  }
+  for (ChannelOp channel : views) {
+    ChannelOp owner = ownerOf(channel);
+    channel.setOffsetAttr(owner.getOffsetAttr());
+    channel.setSlotSizeAttr(owner.getSlotSizeAttr());
   }
 
   int64_t allocated = columns ? layout::tmemAllocation(columns) : 0;

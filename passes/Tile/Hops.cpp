@@ -6,6 +6,7 @@
 //   tensor   threads   tmem       commit; wait; fence::after                               tcgen05 memory model
 //   tensor   threads   registers  wgmma.wait_group                                         wgmma
 //   tensor   tensor    any        same: nothing, the order of issue
+//   tensor   threads   smem       wgmma, same: nothing, both read; if threads write: sync
 //   threads  tensor    registers  nothing: the product's own wgmma.fence                   wgmma
 //   threads  tensor    tmem       wait::st, fence::before, arrive (same: sync); fence::after
 //   threads  tensor    smem       fence.proxy.async, arrive (same: sync); wait             proxies
@@ -17,6 +18,7 @@
 //   threads  tensor    tmem       wait::ld, fence::before, arrive (same: sync); fence::after
 //   threads  tma       smem       arrive (same: sync); wait
 //   store    threads   smem       wait_group.read by the issuer, then sync
+//   store    tma       smem       wait_group.read by the issuer, who arrives; wait
 #include "passes/Tile/Hops.h"
 
 using namespace mlir;
@@ -32,13 +34,13 @@ FailureOr<HopRule> fovea::tile::hopRule(Station &from, Station &to, Space space,
   if (space == Space::Registers) {
     if (!same)
       return failure();
-    r.waitProduct = producer == Unit::Tensor && consumer == Unit::Threads && !wrap;
+    // Threads read the result, or rewrite an operand: either way the product must be over.
+    r.waitProduct = producer == Unit::Tensor && consumer == Unit::Threads;
     return r;
   }
   if (from.stores) {
-    if (!same)
-      return failure();
-    r.drainStores = r.sync = true;
+    r.drainStores = true;
+    (same ? r.sync : r.barrier) = true;
     return r;
   }
   switch (producer) {
@@ -48,6 +50,10 @@ FailureOr<HopRule> fovea::tile::hopRule(Station &from, Station &to, Space space,
   case Unit::Tensor:
     if (consumer == Unit::Tensor && same && !wrap)
       return r; // two products read one slot, issued in order
+    if (space == Space::Smem && consumer == Unit::Threads && same && !wrap && !target.tcgen05) {
+      r.sync = !to.reads; // each warp has waited for its products; the others' may still read
+      return r;
+    }
     r.barrier = true;
     if (target.tcgen05)
       r.commit = true;

@@ -7,14 +7,19 @@
 
 namespace fovea::tile {
 
-/// One station of a channel in a mapped kernel.
-struct Station {
+/// One visit of a station in a mapped kernel: a program holds several where it was pipelined over key blocks.
+struct Visit {
   TakeOp take;
   PassOp pass;
+};
+
+/// One station of a channel in a mapped kernel.
+struct Station {
+  llvm::SmallVector<Visit, 3> visits;
   GroupOp group;
   bool stores = false; ///< a TMA store reads the slot here
   bool reads = false;  ///< threads read the slot here and do not write it
-  Unit unit() { return take.getUnit(); }
+  Unit unit() { return visits.front().take.getUnit(); }
 };
 
 /// What a hop needs; see the table in Hops.cpp, where each row names its source in the PTX ISA.
@@ -25,7 +30,7 @@ struct HopRule {
   bool afterProduct = false; ///< arrive where the product that reads the slot is waited for (wgmma)
   bool waitProduct = false;  ///< wgmma.wait_group, no barrier
   bool sync = false;         ///< the group's own named barrier
-  bool drainStores = false;  ///< cp.async.bulk.wait_group.read by the issuer, before the sync
+  bool drainStores = false;  ///< cp.async.bulk.wait_group.read by the issuer: before the sync, or before it arrives
   llvm::SmallVector<FenceKind, 2> before, after; ///< by the producer before it passes; by the consumer after its wait
 };
 

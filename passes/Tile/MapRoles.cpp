@@ -1,6 +1,7 @@
 // passes/Tile/MapRoles.cpp - pass tile-map-roles: merges roles onto their warps.
 #include "dialect/Tile/Schedule.h"
 #include "dialect/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -10,8 +11,153 @@ using namespace mlir;
 using namespace fovea::tile;
 
 namespace {
-// A role is straight-line over one item, so roles in schedule order are a linear extension of the item's event
-// graph exactly when the schedule's order is one; tile-prove-live checks that the chosen order is.
+// The roles of one group become one program: what precedes their key blocks, the key blocks, what follows. A role is
+// sequential, so roles in schedule order are a linear extension of the item's event graph exactly when the schedule's
+// order is one; tile-prove-live checks that the chosen order is.
+//
+// Key blocks are software-pipelined by whole blocks: step t runs block t of the roles without lag and block t - 1 of
+// those with a lag of 1. Step 0, the loop over 1 … count - 1, and the last block of the lagged roles:
+//   qk(0) softmax(0) | loop t: qk(t) pv(t - 1) softmax(t) | pv(count - 1)
+class GroupProgram {
+public:
+  GroupProgram(GroupOp group, const Schedule &schedule, ArrayRef<RoleOp> roles)
+      : group(group), b(OpBuilder::atBlockEnd(&group.getBody().front())), loc(group.getLoc()) {
+    for (RoleOp op : roles) {
+      Role role{op, {}, schedule.lag(op.getSymName().str()), {}, {}};
+      auto blocks = op.getBody().front().getOps<BlocksOp>();
+      if (!blocks.empty())
+        role.blocks = *blocks.begin();
+      role.map.map(op.getBody().front().getArguments(), group.getBody().front().getArguments());
+      list.push_back(role);
+    }
+  }
+
+  LogicalResult run() {
+    // A role without key blocks stands where the schedule lists it: before the others' loop, or behind it.
+    auto looping = llvm::find_if(list, [](Role &role) { return bool(role.blocks); });
+    for (Role &role : list) {
+      if (!role.blocks && &role > &*looping)
+        continue;
+      for (Operation &op : role.op.getBody().front()) {
+        if (&op == role.blocks)
+          break;
+        clone(op, role);
+      }
+    }
+    if (failed(mergeBlocks()))
+      return failure();
+    for (Role &role : list) {
+      if (role.blocks) {
+        role.map.map(role.blocks.getResults(), role.carried);
+        for (Operation *op = role.blocks->getNextNode(); op; op = op->getNextNode())
+          clone(*op, role);
+      } else if (&role > &*looping) {
+        for (Operation &op : role.op.getBody().front())
+          clone(op, role);
+      }
+    }
+    return success();
+  }
+
+private:
+  struct Role {
+    RoleOp op;
+    BlocksOp blocks;
+    int64_t lag;
+    IRMapping map;
+    SmallVector<Value> carried; ///< of the block that comes next
+  };
+
+  void clone(Operation &op, Role &role, std::optional<int64_t> visit = {}) {
+    b.clone(op, role.map)->walk([&](Operation *copy) {
+      copy->setAttr("tile.role", role.op.getSymNameAttr());
+      if (auto take = dyn_cast<TakeOp>(copy); take && visit)
+        take.setVisit(*visit);
+    });
+  }
+
+  // One block of a role; afterwards `carried` is what the block yields.
+  void block(Role &role, Region &region, Value t) {
+    Block &body = region.front();
+    role.map.map(body.getArgument(0), t);
+    if (body.getNumArguments() > 1)
+      role.map.map(body.getArguments().drop_front(), role.carried);
+    for (Operation &op : body.without_terminator())
+      clone(op, role, role.lag);
+    role.carried.clear();
+    for (Value v : body.getTerminator()->getOperands())
+      role.carried.push_back(role.map.lookupOrDefault(v));
+  }
+
+  Value constant(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value))); }
+
+  LogicalResult mergeBlocks() {
+    SmallVector<Role *> looping;
+    bool pipelined = false, first = false;
+    for (Role &role : list) {
+      if (!role.blocks)
+        continue;
+      looping.push_back(&role);
+      pipelined |= role.lag == 1;
+      first |= !role.blocks.getFirst().empty();
+      if (role.lag < 0 || role.lag > 1 || (role.lag == 1 && !role.blocks.getFirst().empty()))
+        return role.op.emitOpError("role '") << role.op.getSymName()
+                                             << "' can lag by 0 or 1 key blocks, and by 0 if its first block differs";
+      for (Value init : role.blocks.getInits())
+        role.carried.push_back(role.map.lookupOrDefault(init));
+    }
+    if (looping.empty())
+      return success();
+    Value count = looping.front()->map.lookupOrDefault(looping.front()->blocks.getCount());
+    const bool peel = pipelined || first;
+    if (peel) {
+      Value zero = constant(0);
+      for (Role *role : looping)
+        if (role->lag == 0)
+          block(*role, role->blocks.getFirst().empty() ? role->blocks.getBody() : role->blocks.getFirst(), zero);
+    }
+
+    SmallVector<Value> inits;
+    for (Role *role : looping)
+      llvm::append_range(inits, role->carried);
+    auto loop = LoopOp::create(b, loc, TypeRange(ValueRange(inits)), constant(peel ? 1 : 0), count, inits);
+    SmallVector<Type> types{b.getI32Type()};
+    llvm::append_range(types, TypeRange(ValueRange(inits)));
+    auto distribute = [&](ValueRange values) {
+      for (Role *role : looping) {
+        llvm::copy(values.take_front(role->carried.size()), role->carried.begin());
+        values = values.drop_front(role->carried.size());
+      }
+    };
+    {
+      OpBuilder::InsertionGuard guard(b);
+      Block *body = b.createBlock(&loop.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+      Value t = body->getArgument(0);
+      distribute(body->getArguments().drop_front());
+      Value before = pipelined ? Value(arith::SubIOp::create(b, loc, t, constant(1))) : Value();
+      for (Role *role : looping)
+        block(*role, role->blocks.getBody(), role->lag ? before : t);
+      SmallVector<Value> yields;
+      for (Role *role : looping)
+        llvm::append_range(yields, role->carried);
+      YieldOp::create(b, loc, yields);
+    }
+    distribute(loop.getResults());
+    if (pipelined) {
+      Value last = arith::SubIOp::create(b, loc, count, constant(1));
+      for (Role *role : looping)
+        if (role->lag == 1)
+          block(*role, role->blocks.getBody(), last);
+    }
+    return success();
+  }
+
+  GroupOp group;
+  OpBuilder b;
+  Location loc;
+  SmallVector<Role> list;
+};
+
 LogicalResult mapRoles(KernelOp kernel) {
   llvm::Expected<Schedule> schedule = Schedule::fromAttr(kernel.getSchedule());
   if (!schedule)
@@ -31,23 +177,21 @@ LogicalResult mapRoles(KernelOp kernel) {
     SmallVector<StringRef> names(g.roles.begin(), g.roles.end());
     auto group = GroupOp::create(b, kernel.getLoc(), g.name, g.firstWarp, g.warps, g.registers,
                                    b.getStrArrayAttr(names));
-    Type i32 = b.getI32Type();
-    Location loc = kernel.getLoc();
-    Block *block = b.createBlock(&group.getBody(), {}, {i32, i32, i32}, {loc, loc, loc});
+    SmallVector<Type> types(itemArguments(kernel->hasAttr("key_blocks")), b.getI32Type());
+    b.createBlock(&group.getBody(), {}, types, SmallVector<Location>(types.size(), kernel.getLoc()));
+    SmallVector<RoleOp> mapped;
     for (StringRef name : names) {
       auto it = roles.find(name);
       if (it == roles.end())
         return kernel.emitOpError("group '") << g.name << "' asks for role '" << name
                                              << "', which this kernel does not have or another group runs";
-      IRMapping map;
-      map.map(it->second.getBody().front().getArguments(), block->getArguments());
-      for (Operation &op : it->second.getBody().front()) {
-        Operation *copy = b.clone(op, map);
-        copy->setAttr("tile.role", b.getStringAttr(name));
-      }
-      it->second.erase();
+      mapped.push_back(it->second);
       roles.erase(it);
     }
+    if (failed(GroupProgram(group, *schedule, mapped).run()))
+      return failure();
+    for (RoleOp role : mapped)
+      role.erase();
   }
   if (!roles.empty())
     return kernel.emitOpError("role '") << roles.begin()->first() << "' is mapped to no group";
@@ -58,6 +202,7 @@ struct MapRoles : PassWrapper<MapRoles, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MapRoles)
   StringRef getArgument() const final { return "tile-map-roles"; }
   StringRef getDescription() const final { return "merge roles onto the warp groups that the schedule gives them"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
   void runOnOperation() override {
     for (KernelOp kernel : getOperation().getOps<KernelOp>())
       if (failed(mapRoles(kernel)))

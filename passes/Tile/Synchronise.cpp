@@ -28,10 +28,12 @@ public:
           if (failed(hops(channel)))
             return failure();
     for (ChannelOp channel : order)
-      if (channel.getAlias() && failed(aliasHop(channel)))
+      if (channel.getAlias() && !channel.getView() && failed(aliasHop(channel)))
         return failure();
-    for (GroupOp group : kernel.getBody().getOps<GroupOp>())
+    for (GroupOp group : kernel.getBody().getOps<GroupOp>()) {
       coalesce(group.getBody().front());
+      group.walk([&](LoopOp loop) { coalesce(loop.getBody().front()); });
+    }
     return placeBarriers();
   }
 
@@ -43,22 +45,25 @@ private:
         if (take.getChannel() != channel.getSymName())
           return;
         Station &s = stations[take.getStation()];
-        s.take = take, s.group = group;
+        Visit visit{take, {}};
+        s.group = group;
         for (Operation *user : take.getSlot().getUsers())
           if (auto pass = dyn_cast<PassOp>(user))
-            s.pass = pass;
+            visit.pass = pass;
           else if (isa<StoreOp>(user))
             s.stores = true;
-        s.reads = take.getUnit() == Unit::Threads && llvm::all_of(take.getSlot().getUsers(), [&](Operation *user) {
+        bool reads = take.getUnit() == Unit::Threads && llvm::all_of(take.getSlot().getUsers(), [&](Operation *user) {
                     if (auto rotate = dyn_cast<RotateOp>(user))
                       return rotate.getSlot() != take.getSlot();
                     if (auto copy = dyn_cast<CopyOp>(user))
                       return copy.getTo() != take.getSlot();
-                    return isa<PassOp, ReadOp>(user);
+                    return isa<PassOp, ReadOp, WarpProductOp>(user);
                   });
+        s.reads = reads && (s.visits.empty() || s.reads);
+        s.visits.push_back(visit);
       });
     for (auto [i, s] : llvm::enumerate(stations))
-      if (!s.take)
+      if (s.visits.empty())
         return channel.emitOpError("no role takes station ") << i;
     channelStations[channel.getSymName()] = std::move(stations);
     order.push_back(channel);
@@ -69,8 +74,11 @@ private:
     auto &stations = channelStations[channel.getSymName()];
     for (size_t i = 0, n = stations.size(); i < n; ++i) {
       bool wrap = i + 1 == n;
-      // One item per CTA never meets an old slot.
-      if (wrap && !schedule.persistent)
+      // One item per CTA never meets an old slot, unless the item's own key blocks do.
+      if (wrap && !schedule.persistent && !stations[0].visits.front().take.getVisit())
+        continue;
+      // Through a view that no unit works on nothing is kept from anybody.
+      if (wrap && channel.getView() && stations[0].unit() == Unit::Threads && stations[i].unit() == Unit::Threads)
         continue;
       if (failed(hop(channel, i, stations[i], stations[wrap ? 0 : i + 1], wrap)))
         return failure();
@@ -84,52 +92,77 @@ private:
     if (failed(rule))
       return channel.emitOpError("no rule for a hop from ")
              << stringifyUnit(from.unit()) << " to " << stringifyUnit(to.unit()) << " in " << stringifySpace(space);
-    Location loc = channel.getLoc();
-    if (rule->waitProduct) {
-      b.setInsertionPointAfter(to.take);
-      productWaits[channel.getSymName()] = ProductWaitOp::create(b, loc, to.take.getSlot());
-      return success();
-    }
-    // The producer's side, before its pass.
-    b.setInsertionPoint(from.pass);
-    for (FenceKind kind : rule->before)
-      FenceOp::create(b, loc, kind, from.unit());
     StringRef barrier;
-    if (rule->barrier) {
-      barrier = declare(channel, index, wrap, rule->byTma || rule->commit ? 1 : int64_t(from.group.getWarps()));
-      if (rule->byTma) {
-        for (Operation *user : llvm::make_early_inc_range(from.take.getSlot().getUsers()))
-          if (auto load = dyn_cast<LoadOp>(user)) {
-            b.setInsertionPoint(load);
-            SlotType type = channel.getSlotType();
-            int64_t rowBytes = type.getCols() * type.getElementType().getIntOrFloatBitWidth() / 8;
-            ArriveOp::create(b, loc, barrier, Unit::Tma, b.getI64IntegerAttr(rowBytes), load.getRows());
-            load.setBarrierAttr(FlatSymbolRefAttr::get(b.getContext(), barrier));
-          }
-      } else if (rule->commit) {
-        CommitOp::create(b, loc, barrier);
-      } else if (rule->afterProduct) {
-        // wgmma reads its operands until its product is waited for, so the release stands there.
-        Operation *wait = productWaitOf(from);
+    if (rule->barrier)
+      barrier = declare(channel, index, wrap,
+                        rule->byTma || rule->commit || rule->drainStores ? 1 : int64_t(from.group.getWarps()));
+    for (Visit &visit : from.visits)
+      if (failed(produce(channel, *rule, barrier, from, visit)))
+        return failure();
+    for (Visit &visit : to.visits)
+      consume(channel, *rule, barrier, to, visit, wrap);
+    return success();
+  }
+
+  // The producer's side of a hop, before its pass.
+  LogicalResult produce(ChannelOp channel, const HopRule &rule, StringRef barrier, Station &from, Visit &visit) {
+    Location loc = channel.getLoc();
+    IntegerAttr at = visit.take.getVisitAttr();
+    b.setInsertionPoint(visit.pass);
+    for (FenceKind kind : rule.before)
+      FenceOp::create(b, loc, kind, from.unit());
+    if (!rule.barrier)
+      return success();
+    if (rule.byTma) {
+      for (Operation *user : llvm::make_early_inc_range(visit.take.getSlot().getUsers()))
+        if (auto load = dyn_cast<LoadOp>(user)) {
+          b.setInsertionPoint(load);
+          SlotType type = channel.getSlotType();
+          int64_t rowBytes = type.getCols() * type.getElementType().getIntOrFloatBitWidth() / 8;
+          ArriveOp::create(b, loc, barrier, Unit::Tma, load.getWhole() ? IntegerAttr() : b.getI64IntegerAttr(rowBytes),
+                           load.getWhole() ? Value() : load.getRows(),
+                           load.getWhole() ? b.getI64IntegerAttr(type.getBytes()) : IntegerAttr(), at);
+          load.setBarrierAttr(FlatSymbolRefAttr::get(b.getContext(), barrier));
+        }
+    } else if (rule.drainStores) {
+      // Threads read the slot where a tile is too short for TMA.
+      for (Operation *user : visit.take.getSlot().getUsers())
+        if (auto store = dyn_cast<StoreOp>(user); store && !store.getBatch())
+          SyncOp::create(b, loc);
+      StoreWaitOp::create(b, loc, 0);
+      ArriveOp::create(b, loc, barrier, Unit::Tma, IntegerAttr(), Value(), IntegerAttr(), at);
+    } else if (rule.commit) {
+      CommitOp::create(b, loc, barrier, at);
+    } else {
+      // wgmma reads its operands until its product is waited for, so the release stands there.
+      if (rule.afterProduct) {
+        Operation *wait = endOfProducts(visit);
         if (!wait)
           return channel.emitOpError("no wait for the product that reads this slot");
         b.setInsertionPointAfter(wait);
-        ArriveOp::create(b, loc, barrier, Unit::Threads, IntegerAttr(), Value());
-      } else {
-        ArriveOp::create(b, loc, barrier, Unit::Threads, IntegerAttr(), Value());
       }
+      ArriveOp::create(b, loc, barrier, Unit::Threads, IntegerAttr(), Value(), IntegerAttr(), at);
     }
-    // The consumer's side, before its take.
-    b.setInsertionPoint(to.take);
-    if (rule->drainStores)
-      StoreWaitOp::create(b, loc, channel.getDepth() - 1);
-    if (rule->barrier)
-      WaitOp::create(b, loc, barrier, to.unit(), wrap);
-    if (rule->sync)
-      SyncOp::create(b, loc);
-    for (FenceKind kind : rule->after)
-      FenceOp::create(b, loc, kind, to.unit());
     return success();
+  }
+
+  // The consumer's side, before its take.
+  void consume(ChannelOp channel, const HopRule &rule, StringRef barrier, Station &to, Visit &visit, bool wrap) {
+    Location loc = channel.getLoc();
+    if (rule.waitProduct) {
+      b.setInsertionPointAfter(visit.take);
+      ProductWaitOp::create(b, loc, visit.take.getSlot());
+      return;
+    }
+    b.setInsertionPoint(visit.take);
+    if (rule.drainStores && !rule.barrier)
+      StoreWaitOp::create(b, loc, channel.getDepth() - 1);
+    if (rule.barrier)
+      WaitOp::create(b, loc, barrier, to.unit(), wrap, visit.take.getVisitAttr());
+    if (rule.sync)
+      SyncOp::create(b, loc);
+    for (FenceKind kind : rule.after)
+      FenceOp::create(b, loc, kind, to.unit());
   }
 
   // The first station of a slot that lies over another's follows that one's last station, as the next item would.
@@ -137,6 +170,8 @@ private:
     ChannelOp other = kernel.lookupSymbol<ChannelOp>(*channel.getAlias());
     Station &reader = channelStations[other.getSymName()].back();
     Station &writer = channelStations[channel.getSymName()].front();
+    if (reader.visits.size() != 1 || writer.visits.size() != 1)
+      return channel.emitOpError("aliases '") << other.getSymName() << "', but one of them lives a key block, not an item";
     if (reader.group != writer.group)
       return channel.emitOpError("aliases '") << other.getSymName() << "', which another warp group still reads";
     OpBuilder::InsertionGuard guard(b);
@@ -145,17 +180,17 @@ private:
       return success(); // a later commit that the writer waits for covers it; tile-prove-no-hazard checks that
     if (reader.unit() == Unit::Tensor) {
       // Each warp has waited for its own part of the product (wgmma); the others may still read.
-      b.setInsertionPoint(writer.take);
+      b.setInsertionPoint(writer.visits.front().take);
       SyncOp::create(b, loc);
       return success();
     }
     FailureOr<HopRule> rule = hopRule(reader, writer, channel.getSlotType().getSpace(), /*wrap=*/true, target);
     if (failed(rule))
       return channel.emitOpError("no rule for a hop from '") << other.getSymName() << "'";
-    b.setInsertionPoint(reader.pass);
+    b.setInsertionPoint(reader.visits.front().pass);
     for (FenceKind kind : rule->before)
       FenceOp::create(b, loc, kind, reader.unit());
-    b.setInsertionPoint(writer.take);
+    b.setInsertionPoint(writer.visits.front().take);
     SyncOp::create(b, loc);
     for (FenceKind kind : rule->after)
       FenceOp::create(b, loc, kind, writer.unit());
@@ -186,11 +221,26 @@ private:
     }
   }
 
-  Operation *productWaitOf(Station &s) {
-    for (Operation *user : s.take.getSlot().getUsers())
-      if (auto mma = dyn_cast<MmaOp>(user))
-        return productWaits.lookup(channelOf(mma.getD()).getSymName());
-    return nullptr;
+  // The wgmma.wait_group behind which all products that read a slot are over, or the slot's pass if that is later.
+  Operation *endOfProducts(Visit &visit) {
+    Operation *end = nullptr;
+    for (Operation *user : visit.take.getSlot().getUsers()) {
+      auto mma = dyn_cast<MmaOp>(user);
+      if (!mma)
+        continue;
+      ChannelOp owner = ownerOf(channelOf(mma.getD()));
+      Operation *wait = nullptr;
+      for (Operation *op = mma->getNextNode(); op && !wait; op = op->getNextNode())
+        if (auto candidate = dyn_cast<ProductWaitOp>(op); candidate && ownerOf(channelOf(candidate.getSlot())) == owner)
+          wait = op;
+      if (!wait)
+        return nullptr;
+      // A product of the loop is over when the loop is.
+      Operation *here = wait->getBlock() == visit.pass->getBlock() ? wait : visit.pass->getPrevNode();
+      if (!end || end->isBeforeInBlock(here))
+        end = here;
+    }
+    return end && end->isBeforeInBlock(visit.pass) ? visit.pass->getPrevNode() : end;
   }
 
   StringRef declare(ChannelOp channel, size_t index, bool wrap, int64_t count) {
@@ -208,6 +258,12 @@ private:
     for (BarrierOp barrier : kernel.getBody().getOps<BarrierOp>()) {
       barrier.setOffset(smem);
       smem += 8 * barrier.getDepth();
+    }
+    // The ring through which a group hands on the items that it is given (codegen/kernel/ItemRing.h).
+    if (schedule.persistent && schedule.keyRows) {
+      smem = (smem + 15) / 16 * 16;
+      kernel->setAttr("item_ring", b.getI64IntegerAttr(smem));
+      smem += kItemRingBytes;
     }
     // The word that tcgen05.alloc writes stands last.
     kernel->setAttr("tmem_slot", b.getI64IntegerAttr(smem));
@@ -229,7 +285,6 @@ private:
   OpBuilder b;
   SmallVector<ChannelOp> order;
   llvm::StringMap<SmallVector<Station>> channelStations;
-  llvm::StringMap<Operation *> productWaits;
 };
 
 struct Synchronise : PassWrapper<Synchronise, OperationPass<ModuleOp>> {

@@ -72,8 +72,9 @@ public:
       std::optional<unsigned> d = graph.distance(from, to);
       if (d && (!best || *d < *best))
         best = d;
-      Operation *previous = graph.events[from].op->getPrevNode();
-      if (!isa_and_nonnull<PassOp>(previous))
+      if (from == 0 || graph.events[from - 1].group != graph.events[from].group ||
+          graph.events[from - 1].kind != Event::Kind::Pass ||
+          graph.events[from - 1].position + 1 != graph.events[from].position)
         return best;
       --from;
     }
@@ -124,7 +125,7 @@ LogicalResult fovea::tile::verifyAlloc(KernelOp kernel) {
   for (size_t i = 0; i < placed.size(); ++i)
     for (size_t j = i + 1; j < placed.size(); ++j) {
       ChannelOp x = placed[i], y = placed[j];
-      if (x.getSlotType().getSpace() != y.getSlotType().getSpace() || !overlap(x, y))
+      if (x.getSlotType().getSpace() != y.getSlotType().getSpace() || ownerOf(x) == ownerOf(y) || !overlap(x, y))
         continue;
       if (!shareBase(kernel, x, y))
         return y.emitOpError("overlaps '") << x.getSymName() << "' in memory, but neither aliases the other";

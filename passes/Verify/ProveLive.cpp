@@ -12,15 +12,19 @@ struct ProveLive : PassWrapper<ProveLive, OperationPass<ModuleOp>> {
   StringRef getArgument() const final { return "tile-prove-live"; }
   StringRef getDescription() const final { return "prove that the network of groups and channels cannot deadlock"; }
   void runOnOperation() override {
-    for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
-      FailureOr<EventGraph> graph = EventGraph::build(kernel);
-      if (failed(graph))
-        return signalPassFailure();
-      if (std::optional<Circuit> deadlock = graph->findDeadlock()) {
-        kernel.emitOpError("deadlocks: ") << graph->describeWaits(*deadlock);
-        return signalPassFailure();
+    for (KernelOp kernel : getOperation().getOps<KernelOp>())
+      for (unsigned blocks = 1; blocks <= blocksToUnroll(kernel); ++blocks) {
+        FailureOr<EventGraph> graph = EventGraph::build(kernel, blocks);
+        if (failed(graph))
+          return signalPassFailure();
+        if (std::optional<Circuit> deadlock = graph->findDeadlock()) {
+          InFlightDiagnostic error = kernel.emitOpError("deadlocks");
+          if (hasKeyBlocks(kernel))
+            error << " with " << blocks << " key blocks an item";
+          error << ": " << graph->describeWaits(*deadlock);
+          return signalPassFailure();
+        }
       }
-    }
     markAllAnalysesPreserved();
   }
 };

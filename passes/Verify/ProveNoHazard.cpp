@@ -48,7 +48,7 @@ private:
     // One step that reads and writes: a thread reads before it writes, a tensor core streams.
     if (a.step == b.step)
       return a.unit == Unit::Tensor;
-    if (s.op == t.op && s.item == t.item && a.divided && b.divided)
+    if (s.op == t.op && s.item == t.item && s.block == t.block && a.divided && b.divided)
       return false;
     return !(a.ownRows && b.ownRows && s.warp != t.warp && sameRows(a, b, s, t));
   }

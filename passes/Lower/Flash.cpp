@@ -1,0 +1,338 @@
+// passes/Lower/Flash.cpp - the forward network of attention whose items loop over key blocks.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Lower/KeyBlocks.h"
+#include "passes/Lower/MapPairs.h"
+#include "passes/Lower/NetworkBuilder.h"
+#include "passes/Lower/Networks.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::tile;
+
+namespace {
+// Below every score that counts, above -inf: a row without a key yet has this maximum, so that differences stay numbers.
+constexpr double kLowest = -1e30;
+// Sums of a thread beyond this send its warp to the cold path: bf16 P and f32 sums hold 2^127.
+constexpr double kSumLimit = 18446744073709551616.0; // 2^64
+
+// The key blocks of an item. They run from the last to the first: tails and diagonals come early, so that a row meets
+// its first keys in the block that sets its maximum.
+struct KeyBlocks {
+  QueryTile tile;
+  KeyBlockRange range;
+  Value count; ///< the block of step t is range.end - 1 - t
+};
+
+class FlashNetwork {
+public:
+  FlashNetwork(ModuleOp module, const Problem &p, const Schedule &s, const Target &target, Location loc)
+      : p(p), range(p.range), s(s), target(target), loc(loc), n(module, p.name + "_forward", p.queries.kind == RowSpace::Kind::Jagged ? p.queries.name : "", s, target, loc),
+        c(p.score ? kLog2e : p.scale * kLog2e) {}
+
+  KernelOp run() {
+    declare();
+    addLoads();
+    addProducts();
+    addSoftmax();
+    n.role("store", [&](Item item) {
+      Value out = s.outInQ ? n.take("Q", 3, Unit::Tma) : n.take("Out", 1, Unit::Tma);
+      StoreOp::create(n.b, loc, p.o, item.row, item.rows, item.head, batchOf(p.queries, item, /*output=*/true), out);
+      n.pass(out);
+    });
+    KernelOp kernel = n.finish();
+    if (!refusal.empty())
+      kernel->setAttr("refused", n.b.getStringAttr(refusal));
+    if (p.queries.kind == RowSpace::Kind::Jagged)
+      kernel->setAttr("jagged_queries", n.b.getUnitAttr());
+    if (p.keys.kind == RowSpace::Kind::Jagged)
+      kernel->setAttr("key_offsets", n.b.getStringAttr(p.keys.name));
+    return kernel;
+  }
+
+private:
+  void declare() {
+    Type f32 = n.b.getF32Type();
+    const int64_t M = s.tileRows, N = s.keyRows;
+    const Space accumulator = target.tcgen05 ? Space::Tmem : Space::Registers;
+    if (p.spec)
+      check(declareTables(n.b, p.spec));
+    const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
+    const bool keysBatched = p.keys.kind == RowSpace::Kind::Dense;
+    const bool outBatched = p.queries.kind != RowSpace::Kind::Jagged;
+    n.tensor(p.q, "input", p.element, p.heads, p.headDim, "", 0, queriesBatched);
+    n.tensor(p.k, "input", p.element, p.keyHeads, p.headDim, "", 0, keysBatched);
+    n.tensor(p.v, "input", p.element, p.keyHeads, p.valueDim, "", 0, keysBatched);
+    n.tensor(p.o, "output", p.element, p.heads, p.valueDim, "", 0, outBatched);
+    if (p.lse)
+      n.tensor("lse", "output", f32, p.heads, 1, "", 0, outBatched);
+
+    if (s.outInQ)
+      n.channel("Q", M, p.headDim, p.element, Space::Smem, {"load_k", "qk", "softmax", "store"});
+    else
+      n.channel("Q", M, p.headDim, p.element, Space::Smem, {"load_k", "qk"});
+    if (s.maxFree) {
+      n.channel("K", N, p.headDim, p.element, Space::Smem, {"load_k", "qk", "softmax"});
+      n.channel("QAgain", M, p.headDim, p.element, Space::Smem, {"qk", "softmax"}, /*view=*/"Q");
+    } else {
+      n.channel("K", N, p.headDim, p.element, Space::Smem, {"load_k", "qk"});
+    }
+    if (clears())
+      n.channel("V", N, p.valueDim, p.element, Space::Smem, {"load_v", "clear", "pv"});
+    else
+      n.channel("V", N, p.valueDim, p.element, Space::Smem, {"load_v", "pv"});
+    n.channel("S", M, N, f32, accumulator, {"qk", "softmax"});
+    n.channel("P", M, N, p.element, accumulator, {"softmax", "pv"});
+    n.channel("O", M, p.valueDim, f32, accumulator, {"softmax", "pv"});
+    n.channel("Result", M, p.valueDim, f32, accumulator, {"pv", "softmax"}, /*view=*/"O");
+    if (!s.outInQ)
+      n.channel("Out", M, p.valueDim, p.element, Space::Smem, {"softmax", "store"});
+  }
+
+  // Beyond a jagged sequence lie its neighbour's rows; beyond a dense one TMA reads zeros.
+  bool clears() const { return p.keys.kind == RowSpace::Kind::Jagged; }
+
+  static Value batchOf(const RowSpace &rows, Item item, bool output = false) {
+    return rows.kind == RowSpace::Kind::Dense || (output && rows.kind == RowSpace::Kind::Shared) ? item.batch : Value();
+  }
+  Value keyHead(Item item) {
+    return p.keyHeads == p.heads ? item.head
+                                 : arith::DivUIOp::create(n.b, loc, item.head, n.i32(p.heads / p.keyHeads)).getResult();
+  }
+
+  KeyBlocks keyBlocks(Item item) {
+    QueryTile tile{item.query, item.rows, item.queries, item.keys};
+    KeyBlockRange blocks = emitBlockRange(n.b, loc, range, tile, s.keyRows);
+    return {tile, blocks, n.sub(blocks.end, blocks.first)};
+  }
+  // Position of the first key of step t.
+  Value firstKey(const KeyBlocks &blocks, Value t) {
+    return n.mul(n.sub(n.sub(blocks.range.end, n.i32(1)), t), n.i32(s.keyRows));
+  }
+
+  void loadKeys(StringRef channel, StringRef tensor, Item item, const KeyBlocks &blocks, Value t) {
+    Value slot = n.take(channel, 0, Unit::Tma), first = firstKey(blocks, t);
+    LoadOp::create(n.b, loc, tensor, n.add(item.key, first), n.i32(s.keyRows), keyHead(item), batchOf(p.keys, item),
+                   slot, /*whole=*/true, FlatSymbolRefAttr());
+    n.pass(slot);
+  }
+
+  void addLoads() {
+    n.role("load_k", [&](Item item) {
+      Value q = n.take("Q", 0, Unit::Tma);
+      LoadOp::create(n.b, loc, p.q, item.row, item.rows, item.head, batchOf(p.queries, item), q, /*whole=*/true,
+                     FlatSymbolRefAttr());
+      n.pass(q);
+      KeyBlocks blocks = keyBlocks(item);
+      n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
+        loadKeys("K", p.k, item, blocks, t);
+        return {};
+      });
+    });
+    n.role("load_v", [&](Item item) {
+      KeyBlocks blocks = keyBlocks(item);
+      n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
+        loadKeys("V", p.v, item, blocks, t);
+        return {};
+      });
+    });
+    if (!clears())
+      return;
+    // A neighbour's value must not meet a zero probability: 0 x NaN is NaN.
+    n.role("clear", [&](Item item) {
+      KeyBlocks blocks = keyBlocks(item);
+      n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
+        Value v = n.take("V", 1, Unit::Threads);
+        ClearTailOp::create(n.b, loc, v, n.sub(item.keys, firstKey(blocks, t)));
+        n.pass(v);
+        return {};
+      });
+    });
+  }
+
+  void addProducts() {
+    n.role("qk", [&](Item item) {
+      Value q = n.take("Q", 1, Unit::Tensor);
+      if (s.maxFree) {
+        Value again = n.take("QAgain", 0, Unit::Threads);
+        n.pass(again);
+      }
+      n.blocks(keyBlocks(item).count, {}, nullptr, [&](Value, NetworkBuilder::Values) -> NetworkBuilder::Values {
+        Value k = n.take("K", 1, Unit::Tensor), scores = n.take("S", 0, Unit::Tensor);
+        MmaOp::create(n.b, loc, scores, q, k, false, /*b_transposed=*/true, IntegerAttr());
+        n.pass(scores), n.pass(k);
+        return {};
+      });
+      n.pass(q);
+    });
+    n.role("pv", [&](Item item) {
+      // Taken first, so that the item before is out of the accumulator.
+      Value result = n.take("Result", 0, Unit::Tensor);
+      n.blocks(keyBlocks(item).count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
+        Value v = n.take("V", clears() ? 2 : 1, Unit::Tensor), prob = n.take("P", 1, Unit::Tensor);
+        Value o = n.take("O", 1, Unit::Tensor);
+        Value later = arith::CmpIOp::create(n.b, loc, arith::CmpIPredicate::sgt, t, n.i32(0));
+        MmaOp::create(n.b, loc, o, prob, v, false, false, IntegerAttr(), later);
+        n.pass(o), n.pass(prob), n.pass(v);
+        return {};
+      });
+      n.pass(result);
+    });
+  }
+
+  // --- softmax ------------------------------------------------------------------------------------------------------
+  // Per row: `top`, the maximum in log2 units, and `sum`, of the part that a thread holds, of exp2(c s - top).
+
+  // Of each pair: the score's expression, then -inf where the mask has no pair.
+  Value scoresOf(Value dots, Item item, const KeyBlocks &blocks, Value t, bool mask) {
+    Value first = firstKey(blocks, t), scores = dots;
+    PairScalars place{item.query,   first,     item.head, item.batch,
+                      item.queries, item.keys, n.sub(item.row, item.query), item.key};
+    if (p.score)
+      scores = check(emitMapPairs(n.b, p.score, dots, place), scores);
+    if (mask)
+      scores = emitMaskKeys(n.b, loc, scores, first, blocks.tile.firstQuery, emitRowLimits(n.b, loc, range, blocks.tile));
+    return check(emitResidualMask(n.b, loc, range, scores, place), scores);
+  }
+  // The end of the keys is in the last block, which is the first in order.
+  bool masksLater() const { return !range.lower.empty() || !range.upper.empty(); }
+
+  // What has no lowering refuses the kernel.
+  void check(llvm::Error error) {
+    if (error)
+      refusal = llvm::toString(std::move(error));
+  }
+  Value check(llvm::Expected<Value> value, Value otherwise) {
+    if (value)
+      return *value;
+    check(value.takeError());
+    return otherwise;
+  }
+  Value topOf(Value scores) {
+    Value max = n.reduce(Reduction::Max, scores);
+    Value scaled = arith::MulFOp::create(n.b, loc, max, n.splat(c, max.getType()));
+    return arith::MaximumFOp::create(n.b, loc, scaled, n.splat(kLowest, max.getType()));
+  }
+  Value negate(Value v) { return arith::NegFOp::create(n.b, loc, v); }
+  Value weightsOf(Value scores, Value top) {
+    Value exponent = math::FmaOp::create(n.b, loc, scores, n.splat(c, scores.getType()),
+                                         n.broadcast(negate(top), scores));
+    return math::Exp2Op::create(n.b, loc, exponent);
+  }
+  Value decay(Value from, Value to) {
+    return math::Exp2Op::create(n.b, loc, arith::SubFOp::create(n.b, loc, from, to));
+  }
+  Value product(Value x, Value y) { return arith::MulFOp::create(n.b, loc, x, y); }
+  Value sum(Value x, Value y) { return arith::AddFOp::create(n.b, loc, x, y); }
+
+  Value readScores() {
+    Value slot = n.take("S", 1, Unit::Threads);
+    Value scores = n.read(slot);
+    n.pass(slot);
+    return scores;
+  }
+  void writeWeights(Value weights) {
+    Value out = n.take("P", 0, Unit::Threads);
+    WriteOp::create(n.b, loc, weights, out);
+    n.pass(out);
+  }
+
+  void addSoftmax() {
+    n.role("softmax", [&](Item item) {
+      Value q = s.maxFree ? n.take("QAgain", 1, Unit::Threads) : Value();
+      KeyBlocks blocks = keyBlocks(item);
+      NetworkBuilder::Values state = n.blocks(
+          blocks.count, {}, [&](Value t) { return firstBlock(item, blocks, t); },
+          [&](Value t, NetworkBuilder::Values carried) {
+            return s.maxFree ? nextMaxFree(item, blocks, t, q, carried[0], carried[1])
+                             : nextExact(item, blocks, t, carried[0], carried[1]);
+          });
+      if (q)
+        n.pass(q);
+      finish(item, state[0], state[1]);
+    });
+  }
+
+  NetworkBuilder::Values firstBlock(Item item, const KeyBlocks &blocks, Value t) {
+    Value k = s.maxFree ? n.take("K", 2, Unit::Threads) : Value();
+    Value scores = scoresOf(readScores(), item, blocks, t, /*mask=*/true);
+    Value top = topOf(scores);
+    Value weights = weightsOf(scores, top);
+    Value total = n.reduce(Reduction::Add, weights, /*partial=*/true);
+    Value o = n.take("O", 0, Unit::Threads); // nothing is in it yet
+    writeWeights(weights);
+    n.pass(o);
+    if (k)
+      n.pass(k);
+    return {top, total};
+  }
+
+  NetworkBuilder::Values nextExact(Item item, const KeyBlocks &blocks, Value t, Value top, Value total) {
+    Value scores = scoresOf(readScores(), item, blocks, t, masksLater());
+    Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(scores));
+    Value factor = decay(top, newTop);
+    Value weights = weightsOf(scores, newTop);
+    Value newTotal = math::FmaOp::create(n.b, loc, total, factor, n.reduce(Reduction::Add, weights, true));
+    Value o = n.take("O", 0, Unit::Threads);
+    ScaleOp::create(n.b, loc, o, factor);
+    writeWeights(weights);
+    n.pass(o);
+    return {newTop, newTotal};
+  }
+
+  // The maximum of the first block stays. See passes/Lower/README.md for why that is exact enough, and when it is not:
+  // then the warp computes this block's scores again and moves its rows to their true maximum.
+  NetworkBuilder::Values nextMaxFree(Item item, const KeyBlocks &blocks, Value t, Value q, Value top, Value total) {
+    Value k = n.take("K", 2, Unit::Threads);
+    Value scores = scoresOf(readScores(), item, blocks, t, masksLater());
+    Value weights = weightsOf(scores, top);
+    Value part = n.reduce(Reduction::Add, weights, /*partial=*/true);
+    Value o = n.take("O", 0, Unit::Threads);
+    auto rare = RareOp::create(n.b, loc, TypeRange{weights.getType(), top.getType(), top.getType(), top.getType()}, part,
+                               n.b.getF64FloatAttr(kSumLimit), ValueRange{weights, part, top, total});
+    {
+      OpBuilder::InsertionGuard guard(n.b);
+      n.b.createBlock(&rare.getBody());
+      Value again = scoresOf(WarpProductOp::create(n.b, loc, scores.getType(), q, k), item, blocks, t, masksLater());
+      Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(again));
+      Value factor = decay(top, newTop);
+      ScaleOp::create(n.b, loc, o, factor);
+      Value newWeights = weightsOf(again, newTop);
+      YieldOp::create(n.b, loc, ValueRange{newWeights, n.reduce(Reduction::Add, newWeights, true), newTop,
+                                           product(total, factor)});
+    }
+    writeWeights(rare.getResult(0));
+    n.pass(o), n.pass(k);
+    return {rare.getResult(2), sum(rare.getResult(3), rare.getResult(1))};
+  }
+
+  void finish(Item item, Value top, Value part) {
+    Value total = n.reduce(Reduction::Add, part);
+    // A row without a key has the sum 0 and an accumulator of 0: any finite factor will do.
+    Value atLeast = arith::MaximumFOp::create(n.b, loc, total, n.splat(1e-30, total.getType()));
+    Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, total.getType()), atLeast);
+    Value result = n.take("Result", 1, Unit::Threads), out = s.outInQ ? n.take("Q", 2, Unit::Threads) : n.take("Out", 0, Unit::Threads);
+    CopyOp::create(n.b, loc, result, out, Value(), inverse, PairingAttr());
+    n.pass(result), n.pass(out);
+    if (!p.lse)
+      return;
+    // (top + log2(sum)) ln 2.
+    Value lse2 = sum(math::Log2Op::create(n.b, loc, total), top);
+    StoreRowsOp::create(n.b, loc, "lse", item.row, item.rows, item.head, batchOf(p.queries, item, true),
+                        product(lse2, n.splat(0.6931471805599453, lse2.getType())));
+  }
+
+  const Problem &p;
+  const KeyRange &range;
+  const Schedule &s;
+  const Target &target;
+  Location loc;
+  NetworkBuilder n;
+  std::string refusal;
+  const double c; ///< exp(scale s) = exp2(c s)
+};
+} // namespace
+
+KernelOp fovea::buildFlash(ModuleOp module, const Problem &p, const Schedule &s, const Target &target, Location loc) {
+  return FlashNetwork(module, p, s, target, loc).run();
+}
