@@ -42,8 +42,7 @@ static RowSpace rowSpace(attn::RowsAttr rows) {
   space.kind = rows.getKind() == attn::RowsKind::Jagged  ? RowSpace::Kind::Jagged
                : rows.getKind() == attn::RowsKind::Dense ? RowSpace::Kind::Dense
                                                          : RowSpace::Kind::Shared;
-  if (rows.getName())
-    space.name = rows.getName().getValue().str();
+  space.name = rows.getName() ? rows.getName().getValue().str() : "";
   space.count = rows.getCount();
   return space;
 }

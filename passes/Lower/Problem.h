@@ -24,7 +24,7 @@ struct Rotation {
 struct RowSpace {
   enum class Kind { Jagged, Dense, Shared };
   Kind kind = Kind::Jagged;
-  std::string name;    ///< of the offsets (Jagged) or of the length (Dense)
+  std::string name = "offsets"; ///< of the offsets (Jagged) or of the length (Dense)
   int64_t count = 0;   ///< Shared: rows that all sequences see
   bool operator==(const RowSpace &o) const { return kind == o.kind && name == o.name && count == o.count; }
 };
