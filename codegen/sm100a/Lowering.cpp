@@ -99,8 +99,12 @@ public:
     }
     // Two 16-bit elements a cell, where the product looks for its A operand.
     SmallVector<Value> packed = packPairs(e, e.half(type.getElementType()), registers);
-    tmemStore(e.b, e.loc, e.holdsRows() ? TmemShape::S32x32b : TmemShape::S16x128b, warpAddress(e, type, address, 0),
-              packed);
+    if (!e.holdsRows()) {
+      tmemStore(e.b, e.loc, TmemShape::S16x128b, warpAddress(e, type, address, 0), packed);
+      return success();
+    }
+    for (auto [begin, size] : transfers(uint32_t(packed.size())))
+      tmemStore(e.b, e.loc, TmemShape::S32x32b, warpAddress(e, type, address, begin), ArrayRef(packed).slice(begin, size));
     return success();
   }
 
@@ -203,13 +207,25 @@ private:
     return e.add(at, LLVM::ShlOp::create(e.b, e.loc, half, e.i32(16 + 4)));
   }
 
+  // A transfer has a power of two of columns: 80 are 64 and 16.
+  static SmallVector<std::pair<uint32_t, uint32_t>> transfers(uint32_t columns) {
+    SmallVector<std::pair<uint32_t, uint32_t>> all;
+    for (uint32_t begin = 0; begin < columns;) {
+      uint32_t size = llvm::bit_floor(columns - begin);
+      all.push_back({begin, size});
+      begin += size;
+    }
+    return all;
+  }
+
   // f32 columns [col, col + count) of the warp's rows: a row a thread (128 rows), or the accumulator fragment.
   static SmallVector<Value> loadColumns(Emitter &e, SlotType type, Value address, uint32_t col, uint32_t count) {
-    bool rows = e.holdsRows();
-    Value at = warpAddress(e, type, address, col);
-    SmallVector<Value> loaded =
-        rows ? tmemLoad(e.b, e.loc, TmemShape::S32x32b, count, at)
-             : tmemLoad(e.b, e.loc, TmemShape::S16x256b, count / 8, at);
+    SmallVector<Value> loaded;
+    for (auto [begin, size] : transfers(count)) {
+      Value at = warpAddress(e, type, address, col + begin);
+      llvm::append_range(loaded, e.holdsRows() ? tmemLoad(e.b, e.loc, TmemShape::S32x32b, size, at)
+                                               : tmemLoad(e.b, e.loc, TmemShape::S16x256b, size / 8, at));
+    }
     SmallVector<Value> values;
     for (Value v : tmemWaitLoad(e.b, e.loc, loaded))
       values.push_back(floatOf(e.b, e.loc, v));

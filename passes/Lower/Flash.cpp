@@ -11,8 +11,9 @@ using namespace fovea;
 using namespace fovea::tile;
 
 namespace {
-// Below every score that counts, above -inf: a row without a key yet has this maximum, so that differences stay numbers.
-constexpr double kLowest = -1e30;
+// A row without a key yet has this maximum, so that differences are numbers. Scores below it (people mask with -1e9 or
+// -1e30) count as masked: c s - top is rounded once, c max - top twice, and beyond 2^27 that alone may outgrow f16.
+constexpr double kLowest = -134217728.0; // -2^27
 // Sums of a thread beyond this send its warp to the cold path: bf16 P and f32 sums hold 2^127.
 constexpr double kSumLimit = 18446744073709551616.0; // 2^64
 

@@ -16,7 +16,7 @@ public:
     std::vector<Candidate> all;
     for (int64_t rows : o.tileRows ? std::vector<int64_t>{*o.tileRows} : tileRows())
       for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : std::vector<int64_t>{128, 96, 80, 64})
-        for (int64_t stages : o.stages ? std::vector<int64_t>{*o.stages} : std::vector<int64_t>{4, 3, 2})
+        for (int64_t stages : o.stages ? std::vector<int64_t>{*o.stages} : std::vector<int64_t>{4, 3, 2, 1})
           for (int64_t queries : {2, 1, 0})
             all.push_back(candidate(rows, keys, stages, queries));
     return all;

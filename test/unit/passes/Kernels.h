@@ -18,7 +18,10 @@ struct Variant {
   int64_t block = 64, dim = 64, tileRows = 64;
   bool backward = false; ///< the backward kernel instead of the forward one
   bool rotary = false;   ///< q, k and v are turned on load by one table, gradients leave packed
+  std::string softmax;   ///< "exact" or "max_free": the items loop over key blocks; roles is "loop", block 0
   std::string name() const {
+    if (!softmax.empty())
+      return target + "_loop_" + softmax + "_D" + std::to_string(dim) + "_M" + std::to_string(tileRows);
     return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
            std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "") + (rotary ? "_rotary" : "");
   }
@@ -57,6 +60,15 @@ inline std::vector<Variant> allVariants() {
   return all;
 }
 
+/// Forward kernels whose items loop over key blocks, of jagged sequences, so that tails are cleared.
+inline std::vector<Variant> loopVariants() {
+  std::vector<Variant> all;
+  for (auto [target, softmax, dim] : {std::tuple("sm_90a", "max_free", 128), {"sm_90a", "exact", 128},
+                                      {"sm_90a", "max_free", 256}, {"sm_100a", "exact", 64}, {"sm_100a", "exact", 256}})
+    all.push_back({target, "loop", "", 0, dim, 128, false, false, softmax});
+  return all;
+}
+
 class Kernels {
 public:
   Kernels() {
@@ -84,7 +96,11 @@ public:
   /// The module of one phase, or null where no schedule of this variant fits the target.
   mlir::OwningOpRef<mlir::ModuleOp> compile(const Variant &v, Phase until, bool verify = false) {
     ScheduleOverrides overrides;
-    overrides.roles = v.roles, overrides.tileRows = v.tileRows;
+    overrides.tileRows = v.tileRows;
+    if (v.softmax.empty())
+      overrides.roles = v.roles;
+    else
+      overrides.softmax = v.softmax;
     if (!v.p.empty())
       overrides.p = v.p;
     CompileOptions options;
