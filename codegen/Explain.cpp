@@ -16,6 +16,8 @@ std::string warpsOf(const GroupSchedule &g) {
 }
 
 std::string orderOf(const Schedule &s) {
+  if (s.keyRows)
+    return "tiles in memory order, heads innermost; persistent CTAs take the next item from a counter when they begin one";
   return s.persistent ? "tiles in memory order, heads innermost; persistent CTAs take every grid-th item"
                       : "tiles in memory order, heads innermost; one CTA per item, in the hardware's order";
 }
@@ -58,7 +60,10 @@ public:
     const Schedule &s = k.schedule;
     os << k.operation << ": kernel " << k.entry << " for " << k.target << "\n";
     os << "  schedule   " << chosen.name << "\n";
-    os << "  tiles      " << s.tileRows << " query rows, blocks of " << s.block << " keys; an item is a tile of one head\n";
+    os << "  tiles      " << s.tileRows << " query rows, "
+       << (s.keyRows ? "a loop over key blocks of " + std::to_string(s.keyRows) + " rows, from the last to the first"
+                     : "blocks of " + std::to_string(s.block) + " keys")
+       << "; an item is a tile of one head\n";
     os << "  order      " << orderOf(s) << "\n";
     os << "  memory     " << k.smemBytes << " of " << target().smemPerCta << " bytes of shared memory";
     if (target().tmemColumns)
@@ -221,6 +226,7 @@ json::Object kernelJson(const KernelReport &k) {
                       {"target", k.target},
                       {"tile_rows", s.tileRows},
                       {"block", s.block},
+                      {"key_rows", s.keyRows},
                       {"persistent", s.persistent},
                       {"ctas_per_sm", s.ctasPerSm},
                       {"order", orderOf(s)},

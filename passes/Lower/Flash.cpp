@@ -58,6 +58,9 @@ private:
     const Space accumulator = target.tcgen05 ? Space::Tmem : Space::Registers;
     if (p.spec)
       check(declareTables(n.b, p.spec));
+    n.note(describe(range) + (range.isInterval() ? "" : ", and a predicate on what is left"));
+    n.note(s.maxFree ? "softmax: the maximum of the first key block stays; a row that outgrows it takes a cold path"
+                     : "softmax: a running maximum; the output is rescaled where it grows");
     const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
     const bool keysBatched = p.keys.kind == RowSpace::Kind::Dense;
     const bool outBatched = p.queries.kind != RowSpace::Kind::Jagged;

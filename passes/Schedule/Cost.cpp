@@ -61,7 +61,7 @@ public:
       cost.circuit = critical->period() / schedule.ctasPerSm;
       cost.critical = graph->describe(*critical);
     }
-    if (schedule.persistent)
+    if (schedule.persistent && !schedule.keyRows) // a counter hands items to whoever is free
       cost.imbalance = rates.stridingLoss;
     return cost;
   }

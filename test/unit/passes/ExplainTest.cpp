@@ -57,6 +57,27 @@ TEST(Explain, SaysWhereTheRowTermAndTheRotationAre) {
   }
 }
 
+TEST(Explain, SaysWhatALoopOverKeyBlocksVisits) {
+  Kernels kernels;
+  for (const Variant &v : {loopVariants()[0], loopVariants()[3]}) {
+    ScheduleOverrides overrides;
+    overrides.softmax = v.softmax, overrides.keyRows = 64;
+    Problem problem = kernels.problem(v);
+    problem.range.upper.push_back({Bound::diagonalShifted(1)});
+    CompileOptions options;
+    options.target = v.target, options.until = Phase::Sync;
+    auto compiled = compileProblem(kernels.context, problem, overrides, options);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    std::string text = explain(*compiled, false);
+    for (const char *line : {"a loop over key blocks of 64 rows, from the last to the first", "the next item from a counter",
+                             "min(n_keys, i + (n_keys - n_queries) + 1)",
+                             v.softmax == "exact" ? "softmax: a running maximum" : "softmax: the maximum of the first key block stays"})
+      EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+    for (const char *line : {"blocks of 0 keys", "every grid-th item", "static striding"})
+      EXPECT_EQ(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
 TEST(Explain, JsonHoldsTheSame) {
   Kernels kernels;
   CompiledSpec compiled = compileFor(kernels, "sm_100a", "");

@@ -1,0 +1,201 @@
+# test/exec/Inputs/adversarial.py - adversarial.py FOVEA TARGET [CASE...]: flash forward on inputs made to break its softmax.
+# Each case draws inputs, changes some rows, and compares `fovea run` with `fovea eval` (f64). Weights and outputs are rounded
+# once each, by 2^-8 of themselves at most (f16: 2^-11), so an output may be off by twice that of the greatest value; what is not finite must agree. Each
+# runs twice, with asynchronous work as late and as early as the ISA allows, and both must agree bit for bit.
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+
+def read(path):
+    data = open(path, "rb").read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    header = eval(data[10:start])
+    code = {"<u2": "H", "<f2": "e", "<f4": "f", "<f8": "d", "<i4": "i"}[header["descr"]]
+    return header, data[:start], list(struct.unpack("<%d%s" % ((len(data) - start) // struct.calcsize(code), code), data[start:]))
+
+
+def toBits(value):
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    return (bits >> 16) | 0x40 if value != value else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def fromBits(bits):
+    return struct.unpack("<f", struct.pack("<I", bits << 16))[0]
+
+
+def write(path, code, shape, values):
+    descr = {"H": "<u2", "e": "<f2", "i": "<i4"}[code]
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (descr, ", ".join(map(str, shape)))
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                           struct.pack("<%d%s" % (len(values), code), *values))
+
+
+class Tensor:
+    """Normal values of a shape [..., heads, dim]; a row is the heads of one position, of all sequences behind one another."""
+
+    def __init__(self, shape, seed):
+        draw = random.Random(seed).gauss
+        self.shape, self.columns = shape, shape[-1] * shape[-2]
+        self.values = [draw(0, 1) for _ in range(math.prod(shape))]
+
+    def scale(self, rows, factor):
+        for i in rows:
+            for j in range(i * self.columns, (i + 1) * self.columns):
+                self.values[j] *= factor
+
+    def fill(self, rows, value, column=None):
+        """All columns, or one of each head, which is the only one that is not zero then."""
+        dim = self.shape[-1]
+        for i in rows:
+            for j in range(self.columns):
+                self.values[i * self.columns + j] = value if column is None or j % dim == column else 0.0
+
+    def write(self, path, dtype):
+        bf16 = dtype == "bf16"
+        write(path, "H" if bf16 else "e", self.shape, [toBits(v) for v in self.values] if bf16 else self.values)
+
+
+fovea, target = sys.argv[1:3]
+only = sys.argv[3:]  # the first letters of cases; none: all
+failed = []
+
+
+def run(arguments, **environment):
+    done = subprocess.run([fovea] + arguments, capture_output=True, text=True, env={**os.environ, **environment})
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+
+
+def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False):
+    """`size`: rows of one dense sequence, or (queries, keys) of each sequence, jagged. `change` gets the tensors by name; `ownNan`: the only rows of the output that may be NaN, and must be; `masked`: no row has a key."""
+    if only and not name.startswith(tuple(only)):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = lambda file: os.path.join(folder, file)
+        q, kv = ("jagged q_offsets", "jagged kv_offsets") if rows == JAGGED else (rows, rows)
+        inputs, shapes = [], []
+        for side, file in enumerate(("q_offsets", "kv_offsets")):
+            if rows == JAGGED:
+                ends = [sum(lengths[side] for lengths in size[:n]) for n in range(len(size) + 1)]
+                write(path(file + ".npy"), "i", [len(ends)], ends)
+                inputs += ["--" + file, path(file + ".npy")]
+            shapes.append([ends[-1]] if rows == JAGGED else [1, size])
+        tensors = {"q": Tensor(shapes[0] + [heads[0], dims[0]], 1), "k": Tensor(shapes[1] + [heads[1], dims[0]], 2),
+                   "v": Tensor(shapes[1] + [heads[1], dims[1]], 3)}
+        change(tensors)
+        for letter, tensor in tensors.items():
+            tensor.write(path(letter + ".npy"), dtype)
+            inputs += ["--" + letter, path(letter + ".npy")]
+        open(path("case.attn"), "w").write(
+            f"attention adversarial {{\n q : {dtype} [{q}, {heads[0]} heads, {dims[0]}]\n k : {dtype} [{kv}, {heads[1]} heads, {dims[0]}]\n"
+            f" v : {dtype} [{kv}, {heads[1]} heads, {dims[1]}]\n {'pattern : ' + pattern if pattern else ''}\n"
+            f" {'score : ' + score if score else ''}\n emit : forward(lse)\n}}\n")
+        try:
+            run(["eval", path("case.attn"), *inputs, "-o", path("exact")])
+            for policy in ("lazy", "eager"):
+                run(["run", path("case.attn"), "--target", target, "--device", "emulator:" + target, *inputs, "-o", path(policy)],
+                    FOVEA_EMULATE_ASYNC=policy, FOVEA_EMULATE_DETECT="1")
+            problems = []
+            for output in ("o", "lse"):
+                header, _, got = read(path(f"lazy/{output}.npy"))
+                if open(path(f"lazy/{output}.npy"), "rb").read() != open(path(f"eager/{output}.npy"), "rb").read():
+                    problems.append(f"{output} of a second run differs")
+                if header["descr"] == "<u2":
+                    got = [fromBits(v) for v in got]
+                want = read(path(f"exact/{output}.npy"))[2]
+                if masked:
+                    want = [0.0 if output == "o" else -math.inf] * len(want)
+                finite = lambda values: [abs(v) for v in values if math.isfinite(v)]
+                largest = max(finite(tensors["v"].values if output == "o" else want), default=0)
+                rounding = 2 ** -8 if dtype == "bf16" else 2 ** -11
+                most = 2.02 * rounding * largest if output == "o" else 2e-5 * max(1, largest)
+                row = heads[0] * (dims[1] if output == "o" else 1)
+                for i, (g, w) in enumerate(zip(got, want)):
+                    if ownNan is not None and math.isnan(g) != (i // row in ownNan):
+                        problems.append(f"{output} row {i // row}: {g}, NaN belongs to {ownNan}")
+                    same = (math.isnan(g) and math.isnan(w)) or g == w
+                    if not same and not abs(g - w) <= most:
+                        problems.append(f"{output} row {i // row} [{i % row}]: {g}, expected {w}")
+            print(name, target, "FAIL: %d problems, first: %s" % (len(problems), "; ".join(problems[:3])) if problems else "PASS", flush=True)
+            if problems:
+                failed.append(name)
+        except RuntimeError as error:
+            failed.append(name)
+            print(name, target, "FAIL:", error, flush=True)
+
+
+DENSE, JAGGED = "batch, seq", "jagged"
+three = 300  # keys of one sequence: three blocks of keys, which the kernel visits from the last to the first
+
+# Keys x 60 in each block: those visited later outgrow the first maximum, or vanish beside it.
+for block in range(3):
+    at = range(128 * block, min(128 * block + 128, 300))
+    case(f"spikes-in-block-{block}", DENSE, three, lambda t: t["k"].scale(at, 60))
+case("spikes-in-block-0-f16", DENSE, three, lambda t: t["k"].scale(range(128), 60), dtype="f16")
+case("one-spike-a-row", DENSE, three, lambda t: t["k"].scale([3, 131, 290], 60))
+case("growing", DENSE, three, lambda t: [t["k"].scale([i], 0.2 * (300 - i)) for i in range(300)])
+
+
+# Scores of -1e30: q is 1e15 in a column where k is -8e15 (scale 1/8), of one block's keys. Rows that have no other keys
+# count as masked: below -2^27 / log2(e) a score is no score (passes/Lower/README.md).
+def lowest(at, score=-1e30):
+    def change(t):
+        t["q"].fill(range(300), 1e15, column=0), t["k"].fill(range(300), 0.0), t["k"].fill(at, 8e-15 * score, column=0)
+    return change
+
+
+for score in (-1e30, -1e10, -1e7):
+    case(f"low-scores-in-first-block{score:g}", DENSE, three, lowest(range(256, 300), score))
+    case(f"low-scores-in-last-block{score:g}", DENSE, three, lowest(range(0, 128), score))
+    case(f"low-scores-everywhere{score:g}", DENSE, three, lowest(range(300), score), masked=score < -1e8)
+
+# f16 weights leave the rounding of great scores the least room.
+case("low-scores-everywhere-f16", DENSE, three, lambda t: (t["q"].fill(range(300), 256.0, column=0), t["k"].fill(range(300), -305.0, column=0)),
+     dtype="f16", score="s * 128")
+
+
+# Infinite scores: -Inf is a key that is not seen, +Inf makes a row NaN, as in f64.
+def infinite(value, at, queries=range(300)):
+    def change(t):
+        t["q"].fill(range(300), 1.0), t["q"].fill(queries, 1.0, column=0), t["k"].fill(at, value, column=0)
+    return change
+
+
+case("minus-inf-in-first-block", DENSE, three, infinite(-math.inf, range(256, 300)))
+case("minus-inf-in-later-block", DENSE, three, infinite(-math.inf, range(20, 100)))
+case("plus-inf-in-later-block", DENSE, three, infinite(math.inf, [5]))
+
+# Rows whose first block, or whole range, has no key; and lengths of 0 on either side.
+mixed = [(140, 270), (270, 140), (0, 140), (140, 0), (1, 1)]
+for name, pattern in [("full", "full"), ("window", "causal & window(40)"), ("causal", "causal"), ("top-left", "j <= i"),
+                      ("prefix", "causal | prefix(40)"), ("sink-and-window", "causal & (window(30) | j < 4)"),
+                      ("early-keys", "j < 100"), ("late-keys", "j > i + 100"), ("nothing", "j > i + 1000")]:
+    case(f"rows-{name}", JAGGED, mixed, lambda t: t["k"].scale(range(0, 551, 7), 20), pattern=pattern)
+
+# A NaN in one query row is that row's; one in a neighbour's keys and values is the neighbour's.
+case("nan-in-a-query", DENSE, three, lambda t: t["q"].fill([137], math.nan), ownNan={137})
+case("nan-in-a-query-f16", DENSE, three, lambda t: t["q"].fill([137], math.nan), dtype="f16", ownNan={137})
+case("nan-in-a-causal-query", DENSE, three, lambda t: t["q"].fill([299], math.nan), pattern="causal", ownNan={299})
+
+
+# Keys and values of the sequence in the middle are NaN: its own rows may be, no other.
+def neighbour(t):
+    for name in "kv":
+        t[name].fill(range(150, 250), math.nan)
+
+
+case("nan-in-a-neighbour", JAGGED, [(100, 150), (60, 100), (90, 70)], neighbour, ownNan=range(100, 160))
+
+# Every head dim, and one of q and k that is not v's; keys that spread by a factor of 20.
+for dims in [(32, 32), (64, 64), (96, 96), (128, 128), (192, 192), (256, 256), (192, 128)]:
+    case("dim-%d-%d" % dims, DENSE, 200, lambda t: t["k"].scale(range(0, 200, 7), 20), dims=dims)
+case("grouped-heads", DENSE, 200, lambda t: t["k"].scale(range(0, 200, 7), 20), heads=(4, 2))
+case("shrinking-score", DENSE, three, lambda t: t["k"].scale(range(0, 300, 7), 20), score="s * -0.2")
+case("softcap", DENSE, three, lambda t: t["k"].scale(range(0, 300, 7), 60), score="softcap(s * scale, 50)")
+sys.exit(1 if failed else 0)
