@@ -181,8 +181,8 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
         for (const auto &[key, setting] : schedule.settings)
           if (schedule.target == target && !isScheduled(key, setting, target))
             all.push_back({setting.range, "this setting of '" + key + "'",
-                           target == "sm_100a" ? "roles, tile_m (64 or 128), stages (1 to 8), ctas_per_sm and p"
-                                               : "roles, tile_m (64 or 128), stages (1 to 8) and ctas_per_sm"});
+                           target == "sm_100a" ? "roles, tile_m (64, 128 or 192), tile_n, softmax, stages (1 to 8), ctas_per_sm and p"
+                                               : "roles, tile_m (64, 128 or 192), tile_n, softmax, stages (1 to 8) and ctas_per_sm"});
       return all;
     },
     // emit

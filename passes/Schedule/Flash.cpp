@@ -15,7 +15,7 @@ public:
   std::vector<Candidate> run() {
     std::vector<Candidate> all;
     for (int64_t rows : o.tileRows ? std::vector<int64_t>{*o.tileRows} : tileRows())
-      for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : std::vector<int64_t>{128, 96, 80, 64})
+      for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : keyRows())
         for (int64_t stages : o.stages ? std::vector<int64_t>{*o.stages} : std::vector<int64_t>{4, 3, 2, 1})
           for (int64_t queries : {2, 1, 0})
             all.push_back(candidate(rows, keys, stages, queries));
@@ -25,6 +25,10 @@ public:
 private:
   std::vector<int64_t> tileRows() const {
     return target.tcgen05 ? std::vector<int64_t>{128} : std::vector<int64_t>{192, 128, 64};
+  }
+  // Without a register budget for scores, tcgen05 has small key tiles where head dims leave no room for larger ones.
+  std::vector<int64_t> keyRows() const {
+    return target.tcgen05 ? std::vector<int64_t>{128, 96, 80, 64, 32} : std::vector<int64_t>{128, 96, 80, 64};
   }
   int64_t tileBytes(int64_t rows, int64_t cols) const {
     return layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).slotBytes();
@@ -79,6 +83,8 @@ private:
                             : tileBytes(rows, p.headDim)) +
                    stages * (tileBytes(keys, p.headDim) + tileBytes(keys, p.valueDim)) + 512;
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
+    if (target.tcgen05 && rows > 128)
+      c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128");
     if (s.maxFree && !canFreeze)
       c.refuse(target.tcgen05 ? "has no max-free loop yet" : "cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
