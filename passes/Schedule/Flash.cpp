@@ -89,6 +89,10 @@ private:
       c.refuse(target.tcgen05 ? "has no max-free loop yet" : "cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
       c.refuse("is one CTA per SM by construction");
+    if (o.roles && *o.roles != "split")
+      c.refuse("splits its roles over warp groups by construction: 'fused' belongs to blocks that a tile holds whole");
+    if (o.p && *o.p != "tmem")
+      c.refuse("keeps P in tensor memory by construction: 'smem' belongs to blocks that a tile holds whole");
     return c;
   }
 
