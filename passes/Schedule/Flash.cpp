@@ -85,6 +85,8 @@ private:
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (target.tcgen05 && rows > 128)
       c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128");
+    if (target.tcgen05 && rows == 64 && (keys & (keys - 1)))
+      c.refuse("stores fragments of P in powers of two of columns: tile_n of 32, 64 or 128 with tile_m of 64");
     if (s.maxFree && !canFreeze)
       c.refuse(target.tcgen05 ? "has no max-free loop yet" : "cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
