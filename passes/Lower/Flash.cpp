@@ -22,7 +22,7 @@ constexpr double kSumLimit = 18446744073709551616.0; // 2^64
 struct KeyBlocks {
   QueryTile tile;
   KeyBlockRange range;
-  Value count; ///< the block of step t is range.end - 1 - t
+  Value count;
 };
 
 class FlashNetwork {
@@ -107,11 +107,11 @@ private:
   KeyBlocks keyBlocks(Item item) {
     QueryTile tile{item.query, item.rows, item.queries, item.keys};
     KeyBlockRange blocks = emitBlockRange(n.b, loc, range, tile, s.keyRows);
-    return {tile, blocks, n.sub(blocks.end, blocks.first)};
+    return {tile, blocks, emitBlockCount(n.b, loc, blocks)};
   }
   // Position of the first key of step t.
   Value firstKey(const KeyBlocks &blocks, Value t) {
-    return n.mul(n.sub(n.sub(blocks.range.end, n.i32(1)), t), n.i32(s.keyRows));
+    return n.mul(emitBlockOfStep(n.b, loc, blocks.range, t), n.i32(s.keyRows));
   }
 
   void loadKeys(StringRef channel, StringRef tensor, Item item, const KeyBlocks &blocks, Value t) {
