@@ -83,7 +83,11 @@ std::string printed(Operation *op) {
 }
 
 DType dtypeOf(Type element) {
-  return element.isF32() ? DType::F32 : element.isBF16() ? DType::BF16 : DType::F16;
+  return element.isF32()         ? DType::F32
+         : element.isBF16()      ? DType::BF16
+         : element.isF16()       ? DType::F16
+         : element.isInteger(64) ? DType::I64
+                                 : DType::I32;
 }
 
 TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
@@ -137,11 +141,7 @@ TensorSpec tableSpec(const attn::Input &input, const Problem &problem) {
   TensorSpec t;
   t.name = input.name.str();
   Type element = input.type.getElementType();
-  t.dtypes = {element.isBF16()        ? DType::BF16
-              : element.isF16()       ? DType::F16
-              : element.isF32()       ? DType::F32
-              : element.isInteger(64) ? DType::I64
-                                      : DType::I32};
+  t.dtypes = {dtypeOf(element)};
   t.minAlignment = int(element.getIntOrFloatBitWidth() / 8);
   for (auto [n, axis] : llvm::enumerate(input.type.getAxes())) {
     const Expr any(t.name + "_" + std::to_string(n));

@@ -123,6 +123,8 @@ private:
   mlir::LogicalResult emitRare(tile::RareOp op);
   SmallVector<Value> flatten(ValueRange values);
   void unflatten(ValueRange values, ValueRange like, ArrayRef<Value> flat);
+  ArrayRef<Value> restoreCarried(ValueRange values, ValueRange inits,
+                                 ArrayRef<std::pair<tile::ChannelOp, Value>> channels, ArrayRef<Value> flat);
   void advanceBlocks();
   mlir::LogicalResult emitOp(mlir::Operation &op);
   bool isLeaderOp(mlir::Operation &op);

@@ -73,13 +73,28 @@ SmallVector<std::pair<ChannelOp, Value>> carriedChannels(Block &body) {
 }
 } // namespace
 
+// Gives `values` and the channels what flatten(inits) and their registers are in `flat`; returns what is left of it.
+ArrayRef<Value> Emitter::restoreCarried(ValueRange values, ValueRange inits, ArrayRef<std::pair<ChannelOp, Value>> channels,
+                                        ArrayRef<Value> flat) {
+  size_t carried = flatten(inits).size();
+  unflatten(values, inits, flat.take_front(carried));
+  flat = flat.drop_front(carried);
+  for (auto &[channel, slot] : channels) {
+    SmallVector<Value> &registers = slotRegisters(slot);
+    size_t count = registers.size();
+    registers.assign(flat.begin(), flat.begin() + count);
+    flat = flat.drop_front(count);
+  }
+  return flat;
+}
+
 LogicalResult Emitter::emitLoop(LoopOp op) {
   if (failed(lowering.atLoopEdge(*this, op)))
     return failure();
   Block &body = op.getBody().front();
   APInt from;
   // Block 0 may stand in front of the loop.
-  if (auto constant = op.getFrom().getDefiningOp(); constant && matchPattern(constant, m_ConstantInt(&from)) && from == 1)
+  if (matchPattern(op.getFrom(), m_ConstantInt(&from)) && from == 1)
     advanceBlocks();
 
   // State: what the op carries, registers of channels, and the rings.
@@ -113,15 +128,7 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
   auto restore = [&](ValueRange opValues, ValueRange flat) {
     SmallVector<Value> values(flat);
     ArrayRef<Value> rest(values);
-    size_t carried = flatten(op.getInits()).size();
-    unflatten(opValues, op.getInits(), rest.take_front(carried));
-    rest = rest.drop_front(carried);
-    for (auto &[channel, slot] : channels) {
-      SmallVector<Value> &registers = slotRegisters(slot);
-      size_t count = registers.size();
-      registers.assign(rest.begin(), rest.begin() + count);
-      rest = rest.drop_front(count);
-    }
+    rest = restoreCarried(opValues, op.getInits(), channels, rest);
     for (int64_t depth : depths) {
       group.block[depth] = {rest[0], rest[1]}, group.before[depth] = {rest[2], rest[3]};
       rest = rest.drop_front(4);
@@ -175,15 +182,6 @@ LogicalResult Emitter::emitRare(RareOp op) {
     channelRegisters = outside;
   }
   SmallVector<Value> results(branch.getResults());
-  ArrayRef<Value> rest(results);
-  size_t carried = flatten(op.getInits()).size();
-  unflatten(op.getResults(), op.getInits(), rest.take_front(carried));
-  rest = rest.drop_front(carried);
-  for (auto &[channel, slot] : channels) {
-    SmallVector<Value> &registers = slotRegisters(slot);
-    size_t count = registers.size();
-    registers.assign(rest.begin(), rest.begin() + count);
-    rest = rest.drop_front(count);
-  }
+  restoreCarried(op.getResults(), op.getInits(), channels, results);
   return result;
 }

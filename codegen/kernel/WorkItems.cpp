@@ -60,9 +60,6 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   Value heads = argument(params.scalar("heads"));
   const int64_t M = schedule.tileRows;
   auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
-  auto atMost = [&](Value v, Value limit) {
-    return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
-  };
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
   Value row, rows, head, sequence, query, queries, valid;
   if (kernel->hasAttr("jagged_queries")) {
@@ -70,8 +67,8 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
     head = sub(index, mul(tileIndex, heads));
     Tile tile = searchTile(tileIndex);
     row = tile.row, sequence = tile.sequence, query = sub(row, tile.start), queries = sub(tile.stop, tile.start);
-    rows = atMost(atMost(tile.left, sub(argument(params.scalar("total")), row)), i32(M));
-    valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)), cmp(ICmpPredicate::sge, row, i32(0)));
+    WorkItem clamped = clampItem(row, tile.left, head, query);
+    rows = clamped.values[1], valid = clamped.valid;
   } else {
     queries = argument(params.scalar("queries"));
     Value tiles = divide(addI32(b, loc, queries, uint32_t(M - 1)), i32(M));
@@ -81,7 +78,8 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
     sequence = divide(rest, heads);
     head = sub(rest, mul(sequence, heads));
     row = query = mul(tile, i32(M));
-    rows = atMost(sub(queries, row), i32(M));
+    Value left = sub(queries, row);
+    rows = codegen::select(b, loc, cmp(ICmpPredicate::slt, left, i32(M)), left, i32(M));
     valid = constI1(b, loc, true);
   }
   Value key = i32(0), keys;

@@ -1,6 +1,5 @@
 // passes/Schedule/Flash.cpp - the schedules of attention whose items loop over key blocks.
 #include "dialect/Layout/SmemTile.h"
-#include "dialect/Layout/TmemLayout.h"
 #include "passes/Lower/Networks.h"
 #include "passes/Schedule/Choose.h"
 
@@ -53,8 +52,7 @@ private:
     if (s.outInQ && target.tcgen05)
       c.refuse("sends the output through the query tile, which the products of another group read");
     const bool clears = p.keys.kind == RowSpace::Kind::Jagged;
-    std::vector<GroupSchedule> producers;
-    auto producer = [&](int64_t warp, int64_t registers) {
+    auto addProducers = [&](int64_t warp, int64_t registers) {
       if (target.tcgen05)
         s.groups.push_back({"mma", warp++, 1, registers, {"qk", "pv"}});
       s.groups.push_back({"load", warp++, 1, registers, {"load_k", "load_v"}});
@@ -65,7 +63,7 @@ private:
     };
     if (target.tcgen05) {
       s.groups = {{"softmax", 0, 4, 232, {"softmax", "store"}}};
-      producer(4, 96);
+      addProducers(4, 96);
       s.pInTmem = true;
       s.depths["S"] = s.depths["P"] = 2;
       int64_t columns = 2 * keys + keys + p.valueDim;
@@ -75,7 +73,7 @@ private:
     } else {
       int64_t warps = rows / 16, registers = rows == 192 ? 160 : 240;
       s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}}};
-      producer(warps, rows == 192 ? 32 : 24);
+      addProducers(warps, rows == 192 ? 32 : 24);
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
