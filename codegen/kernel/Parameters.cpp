@@ -178,7 +178,7 @@ void Parameters::addTables(KernelOp kernel) {
 void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, const std::string &rows,
                                   const std::string &heads, llvm::function_ref<void(const std::string &)> table,
                                   llvm::function_ref<void(const std::string &, Expr)> scalar) {
-  const Expr M(schedule.tileRows), batch("batch");
+  const Expr M(schedule.itemRows()), batch("batch");
   auto keyOffsets = kernel->getAttrOfType<mlir::StringAttr>("key_offsets");
   if (keyOffsets && keyOffsets != kernel->getAttrOfType<mlir::StringAttr>("offsets"))
     table(keyOffsets.getValue().str());

@@ -48,7 +48,7 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
   auto atMost = [&](Value v, Value limit) {
     return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
   };
-  Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.tileRows));
+  Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.itemRows()));
   Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
                                     cmp(ICmpPredicate::sge, row, i32(0)));
   return {{row, rows, head}, valid, position};
@@ -58,7 +58,7 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
 // next to each other, since they read the same keys; tiles of jagged queries are searched for.
 Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   Value heads = argument(params.scalar("heads"));
-  const int64_t M = schedule.tileRows;
+  const int64_t M = schedule.itemRows();
   auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
   Value row, rows, head, sequence, query, queries, valid;
@@ -109,7 +109,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
   Value batch = argument(params.scalar("batch"));
   StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
   // A constant, so that a division by a power of two is a shift.
-  const int64_t M = schedule.tileRows;
+  const int64_t M = schedule.itemRows();
   Type i32t = b.getI32Type();
   auto slt = [&](Value x, Value y) -> Value { return cmp(ICmpPredicate::slt, x, y); };
   auto select = [&](Value c, Value x, Value y) -> Value { return codegen::select(b, loc, c, x, y); };

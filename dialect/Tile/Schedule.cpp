@@ -40,6 +40,10 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
     all.push_back(b.getNamedAttr("max_free", b.getBoolAttr(maxFree)));
     all.push_back(b.getNamedAttr("out_in_q", b.getBoolAttr(outInQ)));
     all.push_back(b.getNamedAttr("lags", b.getDictionaryAttr(lagAttrs)));
+    if (queryTiles != 1)
+      all.push_back(b.getNamedAttr("query_tiles", b.getI64IntegerAttr(queryTiles)));
+    if (polynomial)
+      all.push_back(b.getNamedAttr("polynomial", b.getI64IntegerAttr(polynomial)));
   }
   return b.getDictionaryAttr(all);
 }
@@ -129,6 +133,10 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
       for (NamedAttribute n : lags)
         if (auto lag = dyn_cast<IntegerAttr>(n.getValue()))
           s.lags[n.getName().str()] = lag.getInt();
+    if (attr.contains("query_tiles"))
+      s.queryTiles = r.integer("query_tiles");
+    if (attr.contains("polynomial"))
+      s.polynomial = r.integer("polynomial");
   }
   r.finish();
   if (!error.empty())

@@ -20,19 +20,22 @@ struct GroupSchedule {
 
 /// One attribute holds every decision; passes after `schedule` obey it and decide nothing.
 struct Schedule {
-  int64_t tileRows = 64;        ///< query rows per work item (M of the products)
+  int64_t tileRows = 64;        ///< query rows of a tile (M of the products)
+  int64_t queryTiles = 1;       ///< tiles of queries in flight: an item is as many, one behind the other, over the same key blocks
   int64_t block = 64;           ///< N of block_diagonal(N)
   int64_t keyRows = 0;          ///< rows of a key block that the items loop over; 0: a tile's keys are its own rows
   bool outInQ = false;          ///< the output of an item leaves through the slot of its queries
+  int64_t polynomial = 0;       ///< sm_100a: of 16 exponentials, how many the FMA units compute
   bool maxFree = false;         ///< softmax keeps the maximum of the first key block (see passes/Lower/README.md)
   bool persistent = false;      ///< grid sized to the chip, items strided; else one item per CTA
   int64_t ctasPerSm = 1;        ///< resident CTAs that registers, SMEM and TMEM must allow
   bool pInTmem = false;         ///< sm_100a: P travels through TMEM (else SMEM)
   std::vector<GroupSchedule> groups;
   std::map<std::string, int64_t> depths;       ///< channel -> slots; absent: 1
-  std::map<std::string, std::string> aliases;  ///< channel -> channel whose memory it reuses
+  std::map<std::string, std::string> aliases;  ///< channel -> channel whose memory it reuses (tile.channel)
   std::map<std::string, int64_t> lags;         ///< role -> key blocks behind the others of its group, 0 or 1; absent: 0
 
+  int64_t itemRows() const { return tileRows * queryTiles; }
   int64_t depth(const std::string &channel) const {
     auto it = depths.find(channel);
     return it == depths.end() ? 1 : it->second;

@@ -89,6 +89,17 @@ ChannelOp ownerOf(ChannelOp channel) {
   return channel;
 }
 
+ChannelOp hostOf(ChannelOp channel) {
+  if (!channel.getAlias() || channel.getView())
+    return {};
+  return channel->getParentOfType<KernelOp>().lookupSymbol<ChannelOp>(*channel.getAlias());
+}
+
+bool isHost(ChannelOp channel) {
+  auto kernel = channel->getParentOfType<KernelOp>();
+  return llvm::any_of(kernel.getBody().getOps<ChannelOp>(), [&](ChannelOp other) { return hostOf(other) == channel; });
+}
+
 RegisterLayout registerLayout(const Target &target, int64_t rows, int64_t warps) {
   return target.tcgen05 && rows == 128 && warps == 4 ? RegisterLayout::Rows : RegisterLayout::Fragment;
 }

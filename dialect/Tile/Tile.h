@@ -33,6 +33,11 @@ TakeOp takeOf(mlir::Value slot);
 /// The channel whose memory or registers a channel's slots are: its own, unless it is a view.
 ChannelOp ownerOf(ChannelOp channel);
 
+/// The channel whose memory a channel lies over, null if it has its own or is a view.
+ChannelOp hostOf(ChannelOp channel);
+/// Whether other channels lie over this one.
+bool isHost(ChannelOp channel);
+
 /// Items that the group which loads is ahead of the others at most, and the shared memory that tells them: for each an
 /// i32 and two mbarriers (attribute `item_ring`, its byte offset).
 constexpr int64_t kItemRing = 4, kItemRingBytes = kItemRing * (4 + 8 + 8);

@@ -60,6 +60,10 @@ def Tile_ChannelOp : Tile_Op<"channel", [Symbol, HasParent<"KernelOp">]> {
     in registers has depth 1 and all its stations on one warp group (checked after mapping).
     After allocation `offset` is the byte offset in dynamic shared memory, or the first TMEM column, of slot 0, and
     `slot_size` the distance of two slots in bytes or columns.
+    An `alias` that is no view lies over its host's slots, which so go on through its own stations: in a persistent
+    kernel a slot of the host is empty again when the last stations of all that lie over it have passed it, and neither
+    ring has an empty hop of its own (S becomes P in the columns of tensor memory that it lies in). That whoever takes it
+    first comes behind the host's last station is for the network to see to, and for tile-prove-no-hazard to check.
     A `view` names the contents of its alias's slot at another rate or for another station: the accumulator of an item
     for its epilogue, while the blocks' products take it turn by turn. It owns no memory and keeps nobody out of it; the
     accesses through both names are checked like any others (tile-prove-no-hazard).

@@ -143,10 +143,22 @@ private:
     for (unsigned s = 0; s + 1 < stations; ++s)
       for (unsigned pass : v.passes[s])
         connect(Edge::Kind::Full, pass, v.takes[s + 1][graph.events[pass].visit], 0);
+    // Slots that others lie over come back through them.
+    ChannelOp home = channel;
+    if (graph.persistent) {
+      if (isHost(channel))
+        return success();
+      if (ChannelOp host = hostOf(channel))
+        home = host;
+    }
+    ArrayRef<unsigned> back = visits[home.getSymName()].takes[0];
+    if (back.size() != count)
+      return channel.emitOpError("lies over '") << home.getSymName() << "', but is visited " << count
+                                                << " times an item, and that " << back.size() << " times";
     for (unsigned pass : v.passes[stations - 1]) {
       unsigned next = graph.events[pass].visit + unsigned(channel.getDepth());
       if (next / count == 0 || graph.persistent)
-        connect(Edge::Kind::Empty, pass, v.takes[0][next % count], next / count);
+        connect(Edge::Kind::Empty, pass, back[next % count], next / count);
     }
     return success();
   }

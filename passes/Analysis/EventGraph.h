@@ -6,6 +6,7 @@
 //   closing  the last event of a group to its first                              1 token  (the next item)
 //   full     a pass at station s to the take at station s + 1                    0 tokens
 //   empty    a pass at the last station to the take at station 0, `depth` later  depth tokens
+//            (of the host, where a channel lies over another's slots: they come back through it)
 // A kernel that is not persistent runs one item per CTA: it has no empty edges across items, and its groups close
 // through one more event, the start of the next CTA.
 //

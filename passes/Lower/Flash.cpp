@@ -34,12 +34,15 @@ public:
   KernelOp run() {
     declare();
     addLoads();
-    addProducts();
-    addSoftmax();
-    n.role("store", [&](Item item) {
-      Value out = s.outInQ ? n.take("Q", 3, Unit::Tma) : n.take("Out", 1, Unit::Tma);
-      StoreOp::create(n.b, loc, p.o, item.row, item.rows, item.head, batchOf(p.queries, item, /*output=*/true), out);
-      n.pass(out);
+    forTiles([&] {
+      addProducts();
+      addSoftmax();
+      n.role(own("store"), [&](Item item) {
+        item = part(item);
+        Value out = s.outInQ ? n.take(own("Q"), 3, Unit::Tma) : n.take(own("Out"), 1, Unit::Tma);
+        StoreOp::create(n.b, loc, p.o, item.row, item.rows, item.head, batchOf(p.queries, item, /*output=*/true), out);
+        n.pass(out);
+      });
     });
     KernelOp kernel = n.finish();
     if (!refusal.empty())
@@ -52,6 +55,30 @@ public:
   }
 
 private:
+  // Tiles of queries in flight are copies of one network over the same keys and values. `tile` is the one that is being
+  // written; its roles and channels carry its number where there are several.
+  void forTiles(llvm::function_ref<void()> body) {
+    for (tile = 0; tile < s.queryTiles; ++tile)
+      body();
+  }
+  std::string own(const char *name) const { return s.queryTiles == 1 ? name : name + std::to_string(tile); }
+  // The tile's rows of an item: none if the item ends before it.
+  Item part(Item item) {
+    if (s.queryTiles == 1)
+      return item;
+    Value skipped = n.i32(tile * s.tileRows), rows = n.sub(item.rows, skipped);
+    item.row = n.add(item.row, skipped), item.query = n.add(item.query, skipped);
+    item.rows = n.minimum(n.maximum(rows, n.i32(0)), n.i32(s.tileRows));
+    return item;
+  }
+  // The stations of a slot that each tile's product reads in turn.
+  std::vector<std::string> forEachTile(std::vector<std::string> stations, const char *role) {
+    forTiles([&] { stations.push_back(own(role)); });
+    return stations;
+  }
+  // sm_90a computes scores again from Q and K; those of sm_100a are still in tensor memory.
+  bool holdsOperands() const { return s.maxFree && !target.tcgen05; }
+
   void declare() {
     Type f32 = n.b.getF32Type();
     const int64_t M = s.tileRows, N = s.keyRows;
@@ -71,26 +98,28 @@ private:
     if (p.lse)
       n.tensor("lse", "output", f32, p.heads, 1, "", 0, outBatched);
 
-    if (s.outInQ)
-      n.channel("Q", M, p.headDim, p.element, Space::Smem, {"load_k", "qk", "softmax", "store"});
-    else
-      n.channel("Q", M, p.headDim, p.element, Space::Smem, {"load_k", "qk"});
-    if (s.maxFree) {
-      n.channel("K", N, p.headDim, p.element, Space::Smem, {"load_k", "qk", "softmax"});
+    forTiles([&] {
+      if (s.outInQ)
+        n.channel(own("Q"), M, p.headDim, p.element, Space::Smem, {"load_k", own("qk"), own("softmax"), own("store")});
+      else
+        n.channel(own("Q"), M, p.headDim, p.element, Space::Smem, {"load_k", own("qk")});
+    });
+    std::vector<std::string> ofKeys = forEachTile({"load_k"}, "qk");
+    if (holdsOperands())
+      ofKeys.push_back("softmax");
+    n.channel("K", N, p.headDim, p.element, Space::Smem, ofKeys);
+    if (holdsOperands())
       n.channel("QAgain", M, p.headDim, p.element, Space::Smem, {"qk", "softmax"}, /*view=*/"Q");
-    } else {
-      n.channel("K", N, p.headDim, p.element, Space::Smem, {"load_k", "qk"});
-    }
-    if (clears())
-      n.channel("V", N, p.valueDim, p.element, Space::Smem, {"load_v", "clear", "pv"});
-    else
-      n.channel("V", N, p.valueDim, p.element, Space::Smem, {"load_v", "pv"});
-    n.channel("S", M, N, f32, accumulator, {"qk", "softmax"});
-    n.channel("P", M, N, p.element, accumulator, {"softmax", "pv"});
-    n.channel("O", M, p.valueDim, f32, accumulator, {"softmax", "pv"});
-    n.channel("Result", M, p.valueDim, f32, accumulator, {"pv", "softmax"}, /*view=*/"O");
-    if (!s.outInQ)
-      n.channel("Out", M, p.valueDim, p.element, Space::Smem, {"softmax", "store"});
+    n.channel("V", N, p.valueDim, p.element, Space::Smem,
+              forEachTile(clears() ? std::vector<std::string>{"load_v", "clear"} : std::vector<std::string>{"load_v"}, "pv"));
+    forTiles([&] {
+      n.channel(own("S"), M, N, f32, accumulator, {own("qk"), own("softmax")});
+      n.channel(own("P"), M, N, p.element, accumulator, {own("softmax"), own("pv")});
+      n.channel(own("O"), M, p.valueDim, f32, accumulator, {own("softmax"), own("pv")});
+      n.channel(own("Result"), M, p.valueDim, f32, accumulator, {own("pv"), own("softmax")}, /*view=*/own("O"));
+      if (!s.outInQ)
+        n.channel(own("Out"), M, p.valueDim, p.element, Space::Smem, {own("softmax"), own("store")});
+    });
   }
 
   // Beyond a jagged sequence lie its neighbour's rows; beyond a dense one TMA reads zeros.
@@ -123,10 +152,13 @@ private:
 
   void addLoads() {
     n.role("load_k", [&](Item item) {
-      Value q = n.take("Q", 0, Unit::Tma);
-      LoadOp::create(n.b, loc, p.q, item.row, item.rows, item.head, batchOf(p.queries, item), q, /*whole=*/true,
-                     FlatSymbolRefAttr());
-      n.pass(q);
+      forTiles([&] {
+        Item mine = part(item);
+        Value q = n.take(own("Q"), 0, Unit::Tma);
+        LoadOp::create(n.b, loc, p.q, mine.row, mine.rows, item.head, batchOf(p.queries, item), q, /*whole=*/true,
+                       FlatSymbolRefAttr());
+        n.pass(q);
+      });
       KeyBlocks blocks = keyBlocks(item);
       n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
         loadKeys("K", p.k, item, blocks, t);
@@ -155,26 +187,26 @@ private:
   }
 
   void addProducts() {
-    n.role("qk", [&](Item item) {
-      Value q = n.take("Q", 1, Unit::Tensor);
-      if (s.maxFree) {
+    n.role(own("qk"), [&](Item item) {
+      Value q = n.take(own("Q"), 1, Unit::Tensor);
+      if (holdsOperands()) {
         Value again = n.take("QAgain", 0, Unit::Threads);
         n.pass(again);
       }
       n.blocks(keyBlocks(item).count, {}, nullptr, [&](Value, NetworkBuilder::Values) -> NetworkBuilder::Values {
-        Value k = n.take("K", 1, Unit::Tensor), scores = n.take("S", 0, Unit::Tensor);
+        Value k = n.take("K", 1 + tile, Unit::Tensor), scores = n.take(own("S"), 0, Unit::Tensor);
         MmaOp::create(n.b, loc, scores, q, k, false, /*b_transposed=*/true, IntegerAttr());
         n.pass(scores), n.pass(k);
         return {};
       });
       n.pass(q);
     });
-    n.role("pv", [&](Item item) {
+    n.role(own("pv"), [&](Item item) {
       // Taken first, so that the item before is out of the accumulator.
-      Value result = n.take("Result", 0, Unit::Tensor);
+      Value result = n.take(own("Result"), 0, Unit::Tensor);
       n.blocks(keyBlocks(item).count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
-        Value v = n.take("V", clears() ? 2 : 1, Unit::Tensor), prob = n.take("P", 1, Unit::Tensor);
-        Value o = n.take("O", 1, Unit::Tensor);
+        Value v = n.take("V", (clears() ? 2 : 1) + tile, Unit::Tensor), prob = n.take(own("P"), 1, Unit::Tensor);
+        Value o = n.take(own("O"), 1, Unit::Tensor);
         Value later = arith::CmpIOp::create(n.b, loc, arith::CmpIPredicate::sgt, t, n.i32(0));
         MmaOp::create(n.b, loc, o, prob, v, false, false, IntegerAttr(), later);
         n.pass(o), n.pass(prob), n.pass(v);
@@ -195,7 +227,7 @@ private:
     if (p.score)
       scores = check(emitMapPairs(n.b, p.score, dots, place), scores);
     if (mask)
-      scores = emitMaskKeys(n.b, loc, scores, first, blocks.tile.firstQuery, emitRowLimits(n.b, loc, range, blocks.tile));
+      scores = emitMaskKeys(n.b, loc, scores, first, item.query, emitRowLimits(n.b, loc, range, blocks.tile));
     return check(emitResidualMask(n.b, loc, range, scores, place), scores);
   }
   // The end of the keys is in the last block, which is the first in order.
@@ -229,22 +261,24 @@ private:
   Value product(Value x, Value y) { return arith::MulFOp::create(n.b, loc, x, y); }
   Value sum(Value x, Value y) { return arith::AddFOp::create(n.b, loc, x, y); }
 
+  Value takeScores() { return n.take(own("S"), 1, Unit::Threads); }
   Value readScores() {
-    Value slot = n.take("S", 1, Unit::Threads);
+    Value slot = takeScores();
     Value scores = n.read(slot);
     n.pass(slot);
     return scores;
   }
   void writeWeights(Value weights) {
-    Value out = n.take("P", 0, Unit::Threads);
+    Value out = n.take(own("P"), 0, Unit::Threads);
     WriteOp::create(n.b, loc, weights, out);
     n.pass(out);
   }
 
   void addSoftmax() {
-    n.role("softmax", [&](Item item) {
-      Value q = s.maxFree ? n.take("QAgain", 1, Unit::Threads) : Value();
+    n.role(own("softmax"), [&](Item item) {
+      Value q = holdsOperands() ? n.take("QAgain", 1, Unit::Threads) : Value();
       KeyBlocks blocks = keyBlocks(item);
+      item = part(item);
       NetworkBuilder::Values state = n.blocks(
           blocks.count, {}, [&](Value t) { return firstBlock(item, blocks, t); },
           [&](Value t, NetworkBuilder::Values carried) {
@@ -258,12 +292,12 @@ private:
   }
 
   NetworkBuilder::Values firstBlock(Item item, const KeyBlocks &blocks, Value t) {
-    Value k = s.maxFree ? n.take("K", 2, Unit::Threads) : Value();
+    Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value();
     Value scores = scoresOf(readScores(), item, blocks, t, /*mask=*/true);
     Value top = topOf(scores);
     Value weights = weightsOf(scores, top);
     Value total = n.reduce(Reduction::Add, weights, /*partial=*/true);
-    Value o = n.take("O", 0, Unit::Threads); // nothing is in it yet
+    Value o = n.take(own("O"), 0, Unit::Threads); // nothing is in it yet
     writeWeights(weights);
     n.pass(o);
     if (k)
@@ -277,7 +311,7 @@ private:
     Value factor = decay(top, newTop);
     Value weights = weightsOf(scores, newTop);
     Value newTotal = math::FmaOp::create(n.b, loc, total, factor, n.reduce(Reduction::Add, weights, true));
-    Value o = n.take("O", 0, Unit::Threads);
+    Value o = n.take(own("O"), 0, Unit::Threads);
     ScaleOp::create(n.b, loc, o, factor);
     writeWeights(weights);
     n.pass(o);
@@ -287,17 +321,18 @@ private:
   // The maximum of the first block stays. See passes/Lower/README.md for why that is exact enough, and when it is not:
   // then the warp computes this block's scores again and moves its rows to their true maximum.
   NetworkBuilder::Values nextMaxFree(Item item, const KeyBlocks &blocks, Value t, Value q, Value top, Value total) {
-    Value k = n.take("K", 2, Unit::Threads);
-    Value scores = scoresOf(readScores(), item, blocks, t, masksLater());
+    Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value(), slot = k ? Value() : takeScores();
+    Value scores = scoresOf(k ? readScores() : n.read(slot), item, blocks, t, masksLater());
     Value weights = weightsOf(scores, top);
     Value part = n.reduce(Reduction::Add, weights, /*partial=*/true);
-    Value o = n.take("O", 0, Unit::Threads);
+    Value o = n.take(own("O"), 0, Unit::Threads);
     auto rare = RareOp::create(n.b, loc, TypeRange{weights.getType(), top.getType(), top.getType(), top.getType()}, part,
                                n.b.getF64FloatAttr(kSumLimit), ValueRange{weights, part, top, total});
     {
       OpBuilder::InsertionGuard guard(n.b);
       n.b.createBlock(&rare.getBody());
-      Value again = scoresOf(WarpProductOp::create(n.b, loc, scores.getType(), q, k), item, blocks, t, masksLater());
+      Value dots = k ? WarpProductOp::create(n.b, loc, scores.getType(), q, k).getResult() : n.read(slot);
+      Value again = scoresOf(dots, item, blocks, t, masksLater());
       Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(again));
       Value factor = decay(top, newTop);
       ScaleOp::create(n.b, loc, o, factor);
@@ -305,8 +340,12 @@ private:
       YieldOp::create(n.b, loc, ValueRange{newWeights, n.reduce(Reduction::Add, newWeights, true), newTop,
                                            product(total, factor)});
     }
+    if (slot)
+      n.pass(slot); // P may lie over it
     writeWeights(rare.getResult(0));
-    n.pass(o), n.pass(k);
+    n.pass(o);
+    if (k)
+      n.pass(k);
     return {rare.getResult(2), sum(rare.getResult(3), rare.getResult(1))};
   }
 
@@ -315,7 +354,8 @@ private:
     // A row without a key has the sum 0 and an accumulator of 0: any finite factor will do.
     Value atLeast = arith::MaximumFOp::create(n.b, loc, total, n.splat(1e-30, total.getType()));
     Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, total.getType()), atLeast);
-    Value result = n.take("Result", 1, Unit::Threads), out = s.outInQ ? n.take("Q", 2, Unit::Threads) : n.take("Out", 0, Unit::Threads);
+    Value result = n.take(own("Result"), 1, Unit::Threads);
+    Value out = s.outInQ ? n.take(own("Q"), 2, Unit::Threads) : n.take(own("Out"), 0, Unit::Threads);
     CopyOp::create(n.b, loc, result, out, Value(), inverse, PairingAttr());
     n.pass(result), n.pass(out);
     if (!p.lse)
@@ -332,6 +372,7 @@ private:
   const Target &target;
   Location loc;
   NetworkBuilder n;
+  int64_t tile = 0; ///< of the item's tiles, the one whose roles and channels are being written
   std::string refusal;
   const double c; ///< exp(scale s) = exp2(c s)
 };

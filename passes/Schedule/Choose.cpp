@@ -45,8 +45,10 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
         return fail(key, "must be fused or split");
       o.roles = text.getValue().str();
     } else if (key == "tile_m") {
-      if (!number || (number.getInt() != 64 && number.getInt() != 128 && number.getInt() != 192))
-        return fail(key, "must be 64, 128 or 192, the rows of a tile of queries");
+      if (!number || (number.getInt() != 64 && number.getInt() != 128 && number.getInt() != 192 &&
+                      !(number.getInt() == 256 && target.tcgen05)))
+        return fail(key, "must be 64, 128 or 192, the rows of a tile of queries" +
+                             llvm::Twine(target.tcgen05 ? ", or 256, two tiles of 128" : ""));
       o.tileRows = number.getInt();
     } else if (key == "tile_n") {
       if (!number || number.getInt() < 16 || number.getInt() > 256 || number.getInt() % 16)
@@ -257,7 +259,7 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
     // Many schedules reach the same floor; of these, the one whose circuit leaves the most room.
     auto key = [](const Candidate &c) {
       double scale = c.schedule.keyRows ? 1e4 : 100;
-      return std::pair(std::round(c.clocksPerRow() * scale), c.cost.circuit / double(c.schedule.tileRows));
+      return std::pair(std::round(c.clocksPerRow() * scale), c.cost.circuit / double(c.schedule.itemRows()));
     };
     return key(x) < key(y);
   });

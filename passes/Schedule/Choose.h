@@ -38,7 +38,7 @@ struct Candidate {
   /// What candidates are compared by: tiles of different heights do different amounts of work per item.
   /// Those whose items loop over key blocks are priced for a number of blocks, whose heights differ, too.
   double clocksPerRow() const {
-    return cost.period() / double(schedule.tileRows) / double(std::max<int64_t>(schedule.keyRows, 1));
+    return cost.period() / double(schedule.itemRows()) / double(std::max<int64_t>(schedule.keyRows, 1));
   }
   /// Refuses if `amount` of something exceeds its `limit`; of several refusals the greatest excess is kept.
   void needs(int64_t amount, int64_t limit, const char *what);

@@ -13,48 +13,78 @@ public:
 
   std::vector<Candidate> run() {
     std::vector<Candidate> all;
-    for (int64_t rows : o.tileRows ? std::vector<int64_t>{*o.tileRows} : tileRows())
+    for (auto [rows, tiles] : tileRows())
       for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : keyRows())
-        for (int64_t stages : o.stages ? std::vector<int64_t>{*o.stages} : std::vector<int64_t>{4, 3, 2, 1})
+        for (auto [k, v] : stages())
           for (int64_t queries : {2, 1, 0})
-            all.push_back(candidate(rows, keys, stages, queries));
+            all.push_back(candidate(rows, tiles, keys, k, v, queries));
     return all;
   }
 
 private:
-  std::vector<int64_t> tileRows() const {
-    return target.tcgen05 ? std::vector<int64_t>{128} : std::vector<int64_t>{192, 128, 64};
+  // Rows of a tile of queries, and how many are in flight. One product of tcgen05 has 128 rows at most.
+  std::vector<std::pair<int64_t, int64_t>> tileRows() const {
+    if (o.tileRows)
+      return {*o.tileRows == 256 && target.tcgen05 ? std::pair<int64_t, int64_t>{128, 2} : std::pair<int64_t, int64_t>{*o.tileRows, 1}};
+    if (target.tcgen05)
+      return {{128, 2}, {128, 1}};
+    return {{192, 1}, {128, 1}, {64, 1}};
   }
   // Without a register budget for scores, tcgen05 has small key tiles where head dims leave no room for larger ones.
   std::vector<int64_t> keyRows() const {
     return target.tcgen05 ? std::vector<int64_t>{128, 96, 80, 64, 32} : std::vector<int64_t>{128, 96, 80, 64};
   }
+  // Depths of the rings of K and V.
+  std::vector<std::pair<int64_t, int64_t>> stages() const {
+    if (o.stages)
+      return {{*o.stages, *o.stages}};
+    std::vector<std::pair<int64_t, int64_t>> all{{4, 4}, {3, 3}, {2, 2}, {1, 1}};
+    if (target.tcgen05)
+      all.push_back({2, 1});
+    return all;
+  }
   int64_t tileBytes(int64_t rows, int64_t cols) const {
     return layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).slotBytes();
   }
 
-  // `queries`: tiles of queries in shared memory; 0: one, through which the output leaves.
-  Candidate candidate(int64_t rows, int64_t keys, int64_t stages, int64_t queries) const {
+  // `tiles` of queries in flight; `queries`: how many of each are in shared memory; 0: one, through which, or over
+  // which, the output leaves.
+  Candidate candidate(int64_t rows, int64_t tiles, int64_t keys, int64_t kStages, int64_t vStages, int64_t queries) const {
     Candidate c;
     Schedule &s = c.schedule;
-    s.tileRows = rows, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
+    s.tileRows = rows, s.queryTiles = tiles, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
     // bf16 has the exponents that a frozen maximum needs; f16 does not.
-    const bool canFreeze = !target.tcgen05 && p.element.isBF16();
+    const bool canFreeze = p.element.isBF16();
     s.maxFree = o.softmax ? *o.softmax == "max_free" : canFreeze;
-    s.lags = {{"pv", 1}, {"load_v", 1}};
-    s.outInQ = queries == 0;
-    s.depths = {{"Q", std::max<int64_t>(queries, 1)}, {"K", stages}, {"V", stages}};
-    c.name = std::string(s.maxFree ? "max-free" : "exact") + ", " + std::to_string(rows) + " x " + std::to_string(keys) +
-             ", " + std::to_string(stages) + " stages, " +
-             (queries == 2 ? "2 query tiles" : queries == 1 ? "1 query tile" : "output over the query tile");
+    s.outInQ = queries == 0 && !target.tcgen05;
+    s.depths = {{"K", kStages}, {"V", vStages}};
+    // Names of each tile's own roles and channels.
+    auto own = [&](const char *name, int64_t tile) { return tiles == 1 ? std::string(name) : name + std::to_string(tile); };
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      s.lags[own("pv", tile)] = 1;
+      s.depths[own("Q", tile)] = std::max<int64_t>(queries, 1);
+      if (queries == 0 && target.tcgen05)
+        s.aliases[own("Out", tile)] = own("Q", tile);
+    }
+    s.lags["load_v"] = 1;
+    c.name = std::string(s.maxFree ? "max-free" : "exact") + ", " + (tiles > 1 ? std::to_string(tiles) + " x " : "") +
+             std::to_string(rows) + " x " + std::to_string(keys) + ", " + std::to_string(kStages) +
+             (vStages != kStages ? " + " + std::to_string(vStages) : "") + " stages, " +
+             (queries == 2   ? "2 query tiles"
+              : queries == 1 ? "1 query tile"
+                             : "output over the query tile");
     if (s.outInQ && p.headDim != p.valueDim)
       c.refuse("needs equal head dims of q and v to send the output through the query tile");
-    if (s.outInQ && target.tcgen05)
-      c.refuse("sends the output through the query tile, which the products of another group read");
+    if (queries == 0 && p.valueDim > p.headDim)
+      c.refuse("has no room for the output over the query tile: v has the larger head dim");
     const bool clears = p.keys.kind == RowSpace::Kind::Jagged;
+    std::vector<std::string> products;
+    for (int64_t tile = 0; tile < tiles; ++tile) // the slot of scores is free when the product behind it has read P
+      llvm::append_range(products, tiles == 1 ? std::vector<std::string>{"qk", "pv"}
+                                              : std::vector<std::string>{own("pv", tile), own("qk", tile)});
     auto addProducers = [&](int64_t warp, int64_t registers) {
       if (target.tcgen05)
-        s.groups.push_back({"mma", warp++, 1, registers, {"qk", "pv"}});
+        s.groups.push_back({"mma", warp++, 1, registers, products});
       s.groups.push_back({"load", warp++, 1, registers, {"load_k", "load_v"}});
       if (clears)
         s.groups.push_back({"clear", warp++, 1, registers, {"clear"}});
@@ -62,14 +92,11 @@ private:
         s.groups.push_back({"spare", warp, 4 - warp % 4, registers, {}});
     };
     if (target.tcgen05) {
-      s.groups = {{"softmax", 0, 4, 232, {"softmax", "store"}}};
-      addProducers(4, 96);
+      for (int64_t tile = 0; tile < tiles; ++tile)
+        s.groups.push_back({own("softmax", tile), 4 * tile, 4, tiles == 1 ? 232 : 208, {own("softmax", tile), own("store", tile)}});
+      addProducers(4 * tiles, tiles == 1 ? 96 : 88); // what the groups hold together is what they begin with
       s.pInTmem = true;
-      s.depths["S"] = s.depths["P"] = 2;
-      int64_t columns = 2 * keys + keys + p.valueDim;
-      if (columns > target.tmemColumns)
-        s.depths["S"] = s.depths["P"] = 1, columns = keys + keys / 2 + p.valueDim;
-      c.needs(columns, target.tmemColumns, "columns of tensor memory");
+      placeScores(c);
     } else {
       int64_t warps = rows / 16, registers = rows == 192 ? 160 : 240;
       s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}}};
@@ -77,16 +104,18 @@ private:
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
-    int64_t smem = (queries ? queries * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim)
-                            : tileBytes(rows, p.headDim)) +
-                   stages * (tileBytes(keys, p.headDim) + tileBytes(keys, p.valueDim)) + 512;
+    int64_t smem = tiles * (queries ? queries * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim)
+                                    : tileBytes(rows, p.headDim)) +
+                   kStages * tileBytes(keys, p.headDim) + vStages * tileBytes(keys, p.valueDim) + 512;
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (target.tcgen05 && rows > 128)
-      c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128");
+      c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128, or 256 for two tiles");
+    if (!target.tcgen05 && rows > 192)
+      c.refuse("has more query rows than its warps: tile_m of 64, 128 or 192");
     if (target.tcgen05 && rows == 64 && (keys & (keys - 1)))
       c.refuse("stores fragments of P in powers of two of columns: tile_n of 32, 64 or 128 with tile_m of 64");
     if (s.maxFree && !canFreeze)
-      c.refuse(target.tcgen05 ? "has no max-free loop yet" : "cannot freeze the maximum of f16 weights: softmax must be exact");
+      c.refuse("cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
       c.refuse("is one CTA per SM by construction");
     if (o.roles && *o.roles != "split")
@@ -94,6 +123,25 @@ private:
     if (o.p && *o.p != "tmem")
       c.refuse("keeps P in tensor memory by construction: 'smem' belongs to blocks that a tile holds whole");
     return c;
+  }
+
+  // Tensor memory of sm_100a: scores as deep as there are columns, weights beside them or else over them.
+  void placeScores(Candidate &c) const {
+    Schedule &s = c.schedule;
+    int64_t columns = 0;
+    for (auto [depth, over] : {std::pair<int64_t, bool>{2, false}, {2, true}, {1, false}, {1, true}}) {
+      for (int64_t tile = 0; tile < s.queryTiles; ++tile) {
+        const std::string number = s.queryTiles == 1 ? "" : std::to_string(tile);
+        s.depths["S" + number] = s.depths["P" + number] = depth;
+        s.aliases.erase("P" + number);
+        if (over)
+          s.aliases["P" + number] = "S" + number;
+      }
+      columns = s.queryTiles * (depth * (s.keyRows + (over ? 0 : s.keyRows / 2)) + p.valueDim);
+      if (columns <= target.tmemColumns)
+        break;
+    }
+    c.needs(columns, target.tmemColumns, "columns of tensor memory");
   }
 
   const Problem &p;

@@ -13,6 +13,7 @@
 //   threads  tma       smem       fence.proxy.async, sync (a store shares its writers' group)
 //   threads  threads   smem       fence.proxy.async behind a write, arrive (same: sync; nothing when both only read); wait
 //   empty hops:
+//   tensor   tensor    tmem       same: nothing, the order of issue (the slot of S comes back from the product that reads P over it)
 //   tensor   any       smem       tcgen05: commit; wait · wgmma: arrive behind the product's wait
 //   tensor   threads   tmem       commit; wait; fence::after (P read by the tensor core, rewritten by threads)
 //   threads  tensor    tmem       wait::ld, fence::before, arrive (same: sync); fence::after
@@ -48,8 +49,8 @@ FailureOr<HopRule> fovea::tile::hopRule(Station &from, Station &to, Space space,
     r.barrier = r.byTma = true;
     return r;
   case Unit::Tensor:
-    if (consumer == Unit::Tensor && same && !wrap)
-      return r; // two products read one slot, issued in order
+    if (consumer == Unit::Tensor && same && (!wrap || target.tcgen05))
+      return r; // two products on one slot, issued in order
     if (space == Space::Smem && consumer == Unit::Threads && same && !wrap && !target.tcgen05) {
       r.sync = !to.reads; // each warp has waited for its products; the others' may still read
       return r;

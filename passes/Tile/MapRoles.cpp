@@ -18,6 +18,7 @@ namespace {
 // Key blocks are software-pipelined by whole blocks: step t runs block t of the roles without lag and block t - 1 of
 // those with a lag of 1. Step 0, the loop over 1 … count - 1, and the last block of the lagged roles:
 //   qk(0) softmax(0) | loop t: qk(t) pv(t - 1) softmax(t) | pv(count - 1)
+// Slots that a lagged role takes before its blocks it takes behind step 0: the others need not wait for them.
 class GroupProgram {
 public:
   GroupProgram(GroupOp group, const Schedule &schedule, ArrayRef<RoleOp> roles)
@@ -41,7 +42,8 @@ public:
       for (Operation &op : role.op.getBody().front()) {
         if (&op == role.blocks)
           break;
-        clone(op, role);
+        if (!isDeferred(op, role))
+          clone(op, role);
       }
     }
     if (failed(mergeBlocks()))
@@ -75,6 +77,8 @@ private:
         take.setVisit(*visit);
     });
   }
+
+  static bool isDeferred(Operation &op, const Role &role) { return role.blocks && role.lag == 1 && isa<TakeOp>(op); }
 
   // One block of a role; afterwards `carried` is what the block yields.
   void block(Role &role, Region &region, Value t) {
@@ -116,6 +120,13 @@ private:
         if (role->lag == 0)
           block(*role, role->blocks.getFirst().empty() ? role->blocks.getBody() : role->blocks.getFirst(), zero);
     }
+    for (Role *role : looping)
+      for (Operation &op : role->op.getBody().front()) {
+        if (&op == role->blocks)
+          break;
+        if (isDeferred(op, *role))
+          clone(op, *role);
+      }
 
     SmallVector<Value> inits;
     for (Role *role : looping)

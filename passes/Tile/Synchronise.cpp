@@ -28,7 +28,7 @@ public:
           if (failed(hops(channel)))
             return failure();
     for (ChannelOp channel : order)
-      if (channel.getAlias() && !channel.getView() && failed(aliasHop(channel)))
+      if (hostOf(channel) && !schedule.persistent && failed(aliasHop(channel)))
         return failure();
     for (GroupOp group : kernel.getBody().getOps<GroupOp>()) {
       coalesce(group.getBody().front());
@@ -77,10 +77,15 @@ private:
       // One item per CTA never meets an old slot, unless the item's own key blocks do.
       if (wrap && !schedule.persistent && !stations[0].visits.front().take.getVisit())
         continue;
+      // Slots that others lie over come back through them.
+      if (wrap && schedule.persistent && isHost(channel))
+        continue;
+      ChannelOp host = wrap && schedule.persistent ? hostOf(channel) : ChannelOp();
+      Station &first = host ? channelStations[host.getSymName()].front() : stations[0];
       // Through a view that no unit works on nothing is kept from anybody.
       if (wrap && channel.getView() && stations[0].unit() == Unit::Threads && stations[i].unit() == Unit::Threads)
         continue;
-      if (failed(hop(channel, i, stations[i], stations[wrap ? 0 : i + 1], wrap)))
+      if (failed(hop(channel, i, stations[i], wrap ? first : stations[i + 1], wrap)))
         return failure();
     }
     return success();

@@ -56,15 +56,22 @@ class Lifetimes {
 public:
   explicit Lifetimes(const EventGraph &graph) : graph(graph) {}
 
-  // Fewest items between the last pass of x and the first take of y.
-  std::optional<unsigned> fromEndTo(ChannelOp x, ChannelOp y) const {
+  // How often an item visits a channel.
+  unsigned visits(ChannelOp x) const {
+    return llvm::count_if(graph.events, [&](const Event &e) {
+      return e.channel == x && e.kind == Event::Kind::Take && e.station == 0;
+    });
+  }
+
+  // Fewest items between the last pass of x at one visit and the first take of y at another.
+  std::optional<unsigned> fromEndTo(ChannelOp x, unsigned xVisit, ChannelOp y, unsigned yVisit) const {
     std::optional<unsigned> best;
     unsigned from = 0, to = graph.events.size();
     for (unsigned i = 0; i < graph.events.size(); ++i) {
       const Event &e = graph.events[i];
-      if (e.channel == x && e.kind == Event::Kind::Pass && e.station + 1 == ChannelOp(x).getStations().size())
+      if (e.channel == x && e.kind == Event::Kind::Pass && e.station + 1 == ChannelOp(x).getStations().size() && e.visit == xVisit)
         from = i;
-      if (e.channel == y && e.kind == Event::Kind::Take && e.station == 0)
+      if (e.channel == y && e.kind == Event::Kind::Take && e.station == 0 && e.visit == yVisit)
         to = std::min(to, i);
     }
     // Passes that follow one another happen at once: all stand for the same completed work.
@@ -129,11 +136,23 @@ LogicalResult fovea::tile::verifyAlloc(KernelOp kernel) {
         continue;
       if (!shareBase(kernel, x, y))
         return y.emitOpError("overlaps '") << x.getSymName() << "' in memory, but neither aliases the other";
-      // One of them comes first in an item; the other follows in the same item, and the first again `depth` later.
+      // One of them comes first at a visit; the other follows at the same visit, and the first again `depth` later.
+      const unsigned visits = lifetimes.visits(x);
       auto disjoint = [&](ChannelOp first, ChannelOp second) {
-        std::optional<unsigned> within = lifetimes.fromEndTo(first, second), around = lifetimes.fromEndTo(second, first);
-        return within && *within == 0 &&
-               (!schedule->persistent || (around && *around <= unsigned(first.getDepth())));
+        if (lifetimes.visits(y) != visits)
+          return false;
+        for (unsigned v = 0; v < visits; ++v) {
+          std::optional<unsigned> within = lifetimes.fromEndTo(first, v, second, v);
+          if (!within || *within != 0)
+            return false;
+          const unsigned next = v + unsigned(first.getDepth());
+          if (next >= visits && !schedule->persistent)
+            continue;
+          std::optional<unsigned> around = lifetimes.fromEndTo(second, v, first, next % visits);
+          if (!around || *around > next / visits)
+            return false;
+        }
+        return true;
       };
       if (!disjoint(x, y) && !disjoint(y, x))
         return y.emitOpError("shares memory with '")

@@ -9,6 +9,10 @@
 // A read of tensor memory ends with its own wait::ld (codegen/kernel), so that nothing is owed behind it. Tensor cores
 // and TMA may overwrite what threads have read without a proxy fence: nothing of theirs is read back.
 //
+// Products that one thread issues take effect in the order of issue. The ISA promises that of one accumulator; that a
+// product of scores may follow the one that reads P out of its columns without a wait is what FlashAttention 4 and
+// CUTLASS rely on (P over S). Which of the two comes first is the event graph's to tell (tile-prove-live).
+//
 // The barriers themselves: a wait for phase k must return before phase k + 1 is over (else its parity means another
 // phase), and nobody arrives for phase k + 1 before phase k is over.
 #include "mlir/IR/BuiltinOps.h"
@@ -79,6 +83,9 @@ private:
       return mma && access.write && access.space == Space::Tmem;
     };
     if (s.group == t.group && a.channel == b.channel && accumulates(a, s) && accumulates(b, t))
+      return success();
+    // Its products on other tensor memory, too, take effect in the order of issue.
+    if (s.group == t.group && a.space == Space::Tmem && a.unit == Unit::Tensor && b.unit == Unit::Tensor)
       return success();
     return report(a, b, "are not ordered: no chain of arrivals and waits leads from one to the other");
   }

@@ -124,6 +124,12 @@ const Harmless kHarmlessInLoops[] = {
      "V of the item before was released behind the product that read this K"},
     {"sm_100a", "loop", "wait @O_empty for threads empty visit 0", "tile.fence", "the result of the item before was awaited"},
     {"sm_100a", "loop", "wait @P_empty for threads empty visit 0", "tile.fence", "O's wait, for a later product"},
+    {"sm_100a", "loop", "wait @P0_empty for threads empty visit 0", "tile.fence", "S's arrival, behind the next product of the same thread"},
+    {"sm_100a", "loop", "wait @P1_empty for threads empty visit 0", "tile.fence", "S's arrival, behind the next product of the same thread"},
+    {"sm_100a", "loop", "wait @O0_empty for threads empty visit 0", "tile.fence", "S's arrival, behind the next product of the same thread"},
+    {"sm_100a", "loop", "wait @O1_empty for threads empty visit 0", "tile.fence", "S's arrival, behind the next product of the same thread"},
+    {"sm_100a", "loop", "wait @Q1_empty for tma empty", "tile.take @Q1", "K's ring: its last slot was released behind the same product"},
+    {"sm_100a", "loop", "wait @V_empty for tma empty visit 1", "tile.take @V", "K was released behind a later product"},
     {"sm_90a", "loop", "product_wait", "tile.take @P", "one product writes O and reads P, which is awaited next"},
     {"sm_90a", "loop", "product_wait", "tile.write", "O's wait, for the same product, stands before P's"},
 };

@@ -63,9 +63,11 @@ inline std::vector<Variant> allVariants() {
 /// Forward kernels whose items loop over key blocks, of jagged sequences, so that tails are cleared.
 inline std::vector<Variant> loopVariants() {
   std::vector<Variant> all;
-  for (auto [target, softmax, dim] : {std::tuple("sm_90a", "max_free", 128), {"sm_90a", "exact", 128},
-                                      {"sm_90a", "max_free", 256}, {"sm_100a", "exact", 64}, {"sm_100a", "exact", 256}})
-    all.push_back({target, "loop", "", 0, dim, 128, false, false, softmax});
+  for (auto [target, softmax, dim, rows] :
+       {std::tuple("sm_90a", "max_free", 128, 128), {"sm_90a", "exact", 128, 128}, {"sm_90a", "max_free", 256, 128},
+        {"sm_100a", "exact", 64, 128}, {"sm_100a", "exact", 256, 128}, {"sm_100a", "max_free", 64, 256},
+        {"sm_100a", "max_free", 128, 256}, {"sm_100a", "exact", 128, 256}})
+    all.push_back({target, "loop", "", 0, dim, rows, false, false, softmax});
   return all;
 }
 
