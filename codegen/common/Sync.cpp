@@ -9,9 +9,14 @@ using namespace mlir;
 namespace fovea::codegen {
 
 void barSync(OpBuilder &b, Location loc, uint32_t id, uint32_t threads) {
-  assert(id < 16 && threads % 32 == 0 && "barrier id or thread count out of range");
-  NVVM::BarrierOp::create(b, loc, /*res=*/Type(), constI32(b, loc, id), constI32(b, loc, threads),
-                          NVVM::BarrierReductionAttr(), /*reductionPredicate=*/Value());
+  assert(id < 16 && "barrier id out of range");
+  barSync(b, loc, constI32(b, loc, id), threads);
+}
+
+void barSync(OpBuilder &b, Location loc, Value id, uint32_t threads) {
+  assert(threads % 32 == 0 && "thread count out of range");
+  NVVM::BarrierOp::create(b, loc, /*res=*/Type(), id, constI32(b, loc, threads), NVVM::BarrierReductionAttr(),
+                          /*reductionPredicate=*/Value());
 }
 
 void barArrive(OpBuilder &b, Location loc, uint32_t id, uint32_t threads) {

@@ -9,6 +9,8 @@ namespace fovea::codegen {
 /// bar.sync id, threads. All lanes of each participating warp. Ids 0..15 are constants by design:
 /// an id in a register makes ptxas reserve all 16 barriers. `threads`: multiple of 32.
 void barSync(OpBuilder &b, Location loc, uint32_t id, uint32_t threads);
+/// The same with an id in a register, for kernels of one CTA per SM.
+void barSync(OpBuilder &b, Location loc, Value id, uint32_t threads);
 /// bar.arrive id, threads: counts, does not wait.
 void barArrive(OpBuilder &b, Location loc, uint32_t id, uint32_t threads);
 /// bar.sync 0 for all threads of the CTA.

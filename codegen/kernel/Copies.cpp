@@ -74,18 +74,37 @@ void Emitter::emitStore(StoreOp op) {
   layout::SmemTile tile = smemTile(type);
   Value base = address(op.getSlot());
   Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
+  // A team stores its own rows, panel by panel, since they lie apart there.
+  const int64_t ownRows = type.getRows() / int64_t(GroupOp(group.op).getTeams());
+  Value first = group.team ? mul(group.team, i32(ownRows)) : i32(0);
+  auto storeTile = [&](Value batch) {
+    SmallVector<Value> at{i32(0), group.team ? add(row, first) : row, i32(0), head};
+    if (batch)
+      at.push_back(batch);
+    Value map = argument(params.map(op.getTensor()));
+    if (!group.team)
+      return tmaStore(b, loc, map, at, base);
+    Value own = add(base, mul(first, i32(tile.rowBytes())));
+    for (uint32_t panel = 0; panel < tile.panelCount(); ++panel) {
+      at[2] = i32(panel);
+      tmaStore(b, loc, map, at, addI32(b, loc, own, panel * tile.panelBytes()));
+    }
+  };
   if (op.getBatch()) // TMA drops what lies beyond the sequence
     return asLeader([&] {
-      tmaStore(b, loc, argument(params.map(op.getTensor())), {i32(0), row, i32(0), head, scalars[op.getBatch()]}, base);
+      storeTile(scalars[op.getBatch()]);
       bulkCommitGroup(b, loc);
     });
-  auto branch = scf::IfOp::create(b, loc, cmp(ICmpPredicate::eq, rows, i32(type.getRows())), /*withElseRegion=*/true);
+  if (group.team)
+    rows = sub(rows, first);
+  auto branch = scf::IfOp::create(b, loc, cmp(group.team ? ICmpPredicate::sge : ICmpPredicate::eq, rows, i32(ownRows)),
+                                  /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&branch.getThenRegion().front());
   asLeader([&] {
     Value map = argument(params.map(op.getTensor()));
     if (kernel->hasAttr("key_blocks"))
-      tmaStore(b, loc, map, {i32(0), row, i32(0), head}, base);
+      storeTile({});
     else
       for (uint32_t panel = 0; panel < tile.panelCount(); ++panel)
         tmaStore(b, loc, map, {i32(panel * tile.panelCols()), row, head},
@@ -98,13 +117,14 @@ void Emitter::emitStore(StoreOp op) {
   // A row's chunks are shared by a power of two of threads, so that a thread keeps its column; a batch of rows is read
   // before it is written, which hides the latency of shared memory.
   int64_t elementBytes = tile.elemBytes(), perChunk = 16 / elementBytes, chunks = type.getCols() / perChunk;
-  int64_t threadsPerRow = int64_t(llvm::PowerOf2Ceil(uint64_t(chunks))), pass = groupThreads() / threadsPerRow;
-  int64_t batch = std::clamp<int64_t>(type.getRows() / pass, 1, 4);
+  int64_t threadsPerRow = int64_t(llvm::PowerOf2Ceil(uint64_t(chunks))), pass = teamThreads() / threadsPerRow;
+  int64_t batch = std::clamp<int64_t>(ownRows / pass, 1, 4);
   Type i64 = b.getI64Type();
   auto wide = [&](Value v) -> Value { return LLVM::SExtOp::create(b, loc, i64, v); };
   Value pointer = argument(params.pointer(op.getTensor()));
   Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
-  Value firstRow = LLVM::LShrOp::create(b, loc, group.thread, i32(llvm::Log2_64(uint64_t(threadsPerRow))));
+  Value place = group.team ? sub(group.thread, mul(group.team, i32(teamThreads()))) : group.thread;
+  Value firstRow = LLVM::LShrOp::create(b, loc, place, i32(llvm::Log2_64(uint64_t(threadsPerRow))));
   Value chunk = LLVM::AndOp::create(b, loc, group.thread, i32(threadsPerRow - 1));
   Value limit = rows;
   if (chunks < threadsPerRow)
@@ -113,6 +133,10 @@ void Emitter::emitStore(StoreOp op) {
   Value bytes = constI64(b, loc, uint64_t(elementBytes));
   Value column = globalByte(b, loc, pointer, mul(add(mul(wide(head), headStride), wide(col)), bytes));
   Value rowBytes = mul(rowStride, bytes);
+  if (group.team) {
+    row = add(row, first);
+    base = add(base, mul(first, i32(tile.rowBytes())));
+  }
   forLoop(firstRow, limit, i32(pass * batch), [&](Value first) {
     SmallVector<SmallVector<Value>> data;
     for (int64_t i = 0; i < batch; ++i) {

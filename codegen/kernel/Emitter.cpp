@@ -211,7 +211,12 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
   group.index = index;
   group.thread = sub(threadId(b, loc), i32(32 * op.getFirstWarp()));
   group.warp = sub(warpId(b, loc), i32(op.getFirstWarp()));
-  group.isLeader = cmp(ICmpPredicate::eq, group.thread, i32(0));
+  Value place = group.thread; // in the team
+  if (op.getTeams() > 1) {
+    group.team = LLVM::UDivOp::create(b, loc, group.thread, i32(teamThreads()));
+    place = sub(group.thread, mul(group.team, i32(teamThreads())));
+  }
+  group.isLeader = cmp(ICmpPredicate::eq, place, i32(0));
 
   SmallVector<int64_t> depths, blockDepths;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())

@@ -23,9 +23,10 @@ namespace fovea::codegen {
 struct GroupState {
   tile::GroupOp op;
   uint32_t index = 0;       ///< of the group in the kernel; named barrier index + 1 is its own
-  Value isLeader;           ///< i1: the one thread that issues TMA and tcgen05 work
+  Value isLeader;           ///< i1: the one thread, of a team if there are any, that issues TMA and tcgen05 work
   Value thread;             ///< i32: thread index inside the group
   Value warp;               ///< i32: warp index inside the group
+  Value team;               ///< i32: the thread's team (tile.group); null if the group has only one
   /// Slot index and phase parity for each channel depth that the group uses.
   struct Ring {
     Value slot, parity;
@@ -72,6 +73,7 @@ public:
   /// memory share its quarters in pairs.
   Value warpRow();
   int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
+  int64_t teamThreads() const { return groupThreads() / int64_t(tile::GroupOp(group.op).getTeams()); }
   /// Slot and parity at a channel or barrier of this depth; `visit` as in tile.take.
   const GroupState::Ring &ring(int64_t depth, std::optional<uint64_t> visit);
   Value barrierAddress(llvm::StringRef barrier, std::optional<uint64_t> visit);

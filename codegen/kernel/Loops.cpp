@@ -93,8 +93,9 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
     return failure();
   Block &body = op.getBody().front();
   APInt from;
-  // Block 0 may stand in front of the loop.
-  if (matchPattern(op.getFrom(), m_ConstantInt(&from)) && from == 1)
+  // Block 0 may stand in front of the first loop.
+  const bool isFirst = op == *op->getBlock()->getOps<LoopOp>().begin();
+  if (isFirst && matchPattern(op.getFrom(), m_ConstantInt(&from)) && from == 1)
     advanceBlocks();
 
   // State: what the op carries, registers of channels, and the rings.

@@ -33,6 +33,16 @@ static int64_t slotRows(KernelOp kernel, TensorOp tensor) {
   return rows;
 }
 
+// Teams of the group that stores a tensor; 1 for what is loaded.
+static int64_t storingTeams(KernelOp kernel, TensorOp tensor) {
+  int64_t teams = 1;
+  kernel.walk([&](StoreOp op) {
+    if (op.getTensor() == tensor.getSymName())
+      teams = int64_t(op->getParentOfType<GroupOp>().getTeams());
+  });
+  return teams;
+}
+
 // {cols, rows, heads} in boxes of one panel; or, where items loop over key blocks, {columns of a panel, rows, panels,
 // heads, batch} in boxes of a whole tile.
 static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
@@ -58,6 +68,8 @@ static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
     map.dims = {Expr(int64_t(tile.panelCols())), extent(first), Expr(panels)};
     map.strides = {rowStride, Expr(int64_t(tile.panelCols()) * bytes)};
     map.box = {int(tile.panelCols()), int(rows), int(panels)};
+    if (int64_t teams = storingTeams(kernel, tensor); teams > 1) // each stores its rows of a panel
+      map.box = {int(tile.panelCols()), int(rows / teams), 1};
     map.l2Promotion = "256B";
   }
   if (!tensor.isShared()) {
@@ -193,6 +205,15 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
   } else {
     scalar("queries", Expr(rows));
     scalar("items", ceilDiv(Expr(rows), M) * batch * Expr(heads));
+    if (auto perHead = kernel->getAttrOfType<mlir::IntegerAttr>("heavy_first")) {
+      // Heads whose keys and values fit in most of L2, and the queries' heads that share them.
+      TensorOp q = *kernel.getBody().getOps<TensorOp>().begin(), k = *std::next(kernel.getBody().getOps<TensorOp>().begin());
+      Expr keys(k.getSymName().str() + ".shape.1");
+      Expr fit = maximum(floorDiv(Expr(kItemL2Bytes), maximum(keys * Expr(perHead.getInt()), Expr(1))), Expr(1));
+      Expr pairs = batch * Expr(heads);
+      scalar("pairs", pairs);
+      scalar("together", minimum(pairs, fit * Expr(int64_t(q.getHeads() / k.getHeads()))));
+    }
   }
   // The counter that hands out items; a launch leaves it at zero.
   ParamSpec counter;

@@ -14,6 +14,8 @@ namespace fovea::codegen {
 /// Rows of the TMA boxes that move a tile's rows: whole boxes, then as many small ones as the rows that are left take, so
 /// that a short tile costs about what it holds. (One box of 32 costs the issuing thread less than eight of 4.)
 inline constexpr int kBoxRows = 32, kTailRows = 4;
+/// Keys and values of the heads that a kernel works on at a time: what an H200 keeps in L2 (50 MB) beside the rest.
+inline constexpr int64_t kItemL2Bytes = 36 << 20;
 
 /// One parameter: its place in the entry and what the launch passes.
 struct ParamRef {

@@ -35,4 +35,10 @@ void Emitter::emitArrive(ArriveOp op) {
   mbarrierArrive(b, loc, bar, cmp(LLVM::ICmpPredicate::eq, lane, i32(0)));
 }
 
-void Emitter::emitSync() { barSync(b, loc, group.index + 1, uint32_t(groupThreads())); }
+void Emitter::emitSync() {
+  if (!group.team)
+    return barSync(b, loc, group.index + 1, uint32_t(groupThreads()));
+  // The ids behind those of groups. Teams are of kernels with one CTA per SM, where ids in registers cost nothing.
+  uint32_t groups = uint32_t(std::distance(kernel.getBody().getOps<GroupOp>().begin(), kernel.getBody().getOps<GroupOp>().end()));
+  barSync(b, loc, addI32(b, loc, group.team, groups + 1), uint32_t(teamThreads()));
+}

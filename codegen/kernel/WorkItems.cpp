@@ -63,6 +63,8 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
   Value row, rows, head, sequence, query, queries, valid;
   if (kernel->hasAttr("jagged_queries")) {
+    if (kernel->hasAttr("heavy_first")) // the last rows of a sequence before its first
+      index = sub(addI32(b, loc, argument(params.scalar("items")), uint32_t(-1)), index);
     Value tileIndex = divide(index, heads);
     head = sub(index, mul(tileIndex, heads));
     Tile tile = searchTile(tileIndex);
@@ -72,11 +74,23 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   } else {
     queries = argument(params.scalar("queries"));
     Value tiles = divide(addI32(b, loc, queries, uint32_t(M - 1)), i32(M));
-    Value rest = divide(index, tiles);
-    // The last tile first: under a causal mask it has the most keys.
-    Value tile = sub(addI32(b, loc, tiles, uint32_t(-1)), sub(index, mul(rest, tiles)));
-    sequence = divide(rest, heads);
-    head = sub(rest, mul(sequence, heads));
+    Value pair, turn; // a sequence's head, and which of its tiles comes now
+    if (kernel->hasAttr("heavy_first")) {
+      // Of the pairs whose keys stay in L2 together, all heavy tiles before the lighter ones: tiles of one pair alone
+      // would leave the launch's end to the heaviest of the last pair.
+      Value together = argument(params.scalar("together")), size = mul(tiles, together);
+      Value before = mul(divide(index, size), together), inside = sub(index, mul(divide(index, size), size));
+      Value left = sub(argument(params.scalar("pairs")), before);
+      Value here = codegen::select(b, loc, cmp(ICmpPredicate::slt, left, together), left, together);
+      turn = divide(inside, here);
+      pair = add(before, sub(inside, mul(turn, here)));
+    } else {
+      pair = divide(index, tiles);
+      turn = sub(index, mul(pair, tiles));
+    }
+    Value tile = sub(addI32(b, loc, tiles, uint32_t(-1)), turn);
+    sequence = divide(pair, heads);
+    head = sub(pair, mul(sequence, heads));
     row = query = mul(tile, i32(M));
     Value left = sub(queries, row);
     rows = codegen::select(b, loc, cmp(ICmpPredicate::slt, left, i32(M)), left, i32(M));

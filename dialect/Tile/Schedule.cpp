@@ -12,11 +12,14 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
     SmallVector<Attribute> roles;
     for (const std::string &r : g.roles)
       roles.push_back(b.getStringAttr(r));
-    groupAttrs.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(g.name)),
-                                              b.getNamedAttr("first_warp", b.getI64IntegerAttr(g.firstWarp)),
-                                              b.getNamedAttr("warps", b.getI64IntegerAttr(g.warps)),
-                                              b.getNamedAttr("registers", b.getI64IntegerAttr(g.registers)),
-                                              b.getNamedAttr("roles", b.getArrayAttr(roles))}));
+    SmallVector<NamedAttribute> attrs{b.getNamedAttr("name", b.getStringAttr(g.name)),
+                                      b.getNamedAttr("first_warp", b.getI64IntegerAttr(g.firstWarp)),
+                                      b.getNamedAttr("warps", b.getI64IntegerAttr(g.warps)),
+                                      b.getNamedAttr("registers", b.getI64IntegerAttr(g.registers)),
+                                      b.getNamedAttr("roles", b.getArrayAttr(roles))};
+    if (g.teams != 1)
+      attrs.push_back(b.getNamedAttr("teams", b.getI64IntegerAttr(g.teams)));
+    groupAttrs.push_back(b.getDictionaryAttr(attrs));
   }
   SmallVector<NamedAttribute> depthAttrs, aliasAttrs;
   for (auto &[channel, depth] : depths)
@@ -109,6 +112,8 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
       g.firstWarp = gr.integer("first_warp");
       g.warps = gr.integer("warps");
       g.registers = gr.integer("registers");
+      if (dict.contains("teams"))
+        g.teams = gr.integer("teams");
       if (auto roles = gr.get<ArrayAttr>("roles"))
         for (Attribute role : roles)
           if (auto name = dyn_cast<StringAttr>(role))

@@ -16,6 +16,7 @@ struct GroupSchedule {
   int64_t warps = 4;
   int64_t registers = 0; ///< what setmaxnreg asks for; 0: not asked
   std::vector<std::string> roles;
+  int64_t teams = 1;     ///< parts of 4 warps that share no rows of a tile: they meet and store each for itself
 };
 
 /// One attribute holds every decision; passes after `schedule` obey it and decide nothing.

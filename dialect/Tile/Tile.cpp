@@ -190,7 +190,18 @@ static LogicalResult verifyCarried(Operation *op, Region &body, TypeRange inits,
   return success();
 }
 
+LogicalResult GroupOp::verify() {
+  if (getTeams() < 1 || (getTeams() > 1 && getWarps() != 4 * getTeams()))
+    return emitOpError("expected teams of 4 warps, found ") << getTeams() << " teams of " << getWarps()
+                                                            << " warps [tile.group-C1]";
+  return success();
+}
+
 LogicalResult BlocksOp::verify() {
+  if (getEdge().empty() != !getPlainFrom() || (getPlainTo() && !getPlainFrom()))
+    return emitOpError("expected the first block without an edge exactly where there is an edge");
+  if (!getEdge().empty() && failed(verifyCarried(*this, getEdge(), TypeRange(getResultTypes()))))
+    return failure();
   if (getFirst().empty())
     return verifyCarried(*this, getBody(), getInits().getTypes());
   if (!getInits().empty())

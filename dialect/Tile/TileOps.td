@@ -25,7 +25,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, N
     valid rows (1 … tile rows), the head; and, where the keys are not the tile's own rows (attribute `key_blocks`),
     `(batch, query, queries, key, keys)`: the sequence, the position of the tile's first row in it, its number of
     queries, the first row of its keys in their tensor, its number of keys. All roles walk the same items.
-    `notes`: sentences about the network for `fovea explain`.
+    `notes`: sentences about the network for `fovea explain`. `heavy_first`: later tiles of a sequence have more key
+    blocks, so that items begin with the last; its value is the bytes of a key and its value row.
     Attributes that passes add: `offsets` (the table that cuts rows into sequences), `smem_bytes`, `tmem_columns`,
     `tmem_slot` (byte offset of the word that tcgen05.alloc writes).
   }];
@@ -91,41 +92,53 @@ def Tile_GroupOp : Tile_Op<"group", [Symbol, HasParent<"KernelOp">, SingleBlock,
   let summary = "a warp group running the merged program of its roles";
   let description = [{
     `first_warp`, `warps`: the warps of the CTA it owns. `registers`: what setmaxnreg asks for, 0 = not asked.
-    `roles`: names of the merged roles, in the order of the merged program.
+    `roles`: names of the merged roles, in the order of the merged program. `teams`: that many parts of 4 warps each, which
+    share no row of any tile that the group's threads write: each team meets and stores for itself.
+
+    Constraint `tile.group-C1`: several teams have 4 warps each.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$first_warp, I64Attr:$warps, I64Attr:$registers,
-                       StrArrayAttr:$roles);
+                       StrArrayAttr:$roles, DefaultValuedOptionalAttr<I64Attr, "1">:$teams);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `warps` `(` $first_warp `,` $warps `)` `registers` `(` $registers `)` `roles` $roles
-    attr-dict-with-keyword $body }];
+    (`teams` `(` $teams^ `)`)? attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
 }
 
 //===-- key blocks ----------------------------------------------------------------------------------------------===//
 
-def Tile_BlocksOp : Tile_Op<"blocks", [HasParent<"RoleOp">]> {
+def Tile_BlocksOp : Tile_Op<"blocks", [HasParent<"RoleOp">, AttrSizedOperandSegments]> {
   let summary = "what a role does for each key block t = 0 … count - 1 of its item, at least one";
   let description = [{
     `first`, if not empty, is the program of block 0 (argument t) and yields the values that the others carry; else
     `inits` are those. `body` receives t and the carried values and yields them. All roles of a kernel count alike.
+    `edge`, if not empty, stands in for `body` in the blocks outside [plain_from, plain_to): the same events with more
+    mathematics, a mask that the blocks between need no look at. 1 <= plain_from <= plain_to <= count; `plain_to` left
+    out is count.
     Roles of one group become one loop (tile-map-roles), in which a role whose schedule has a lag of 1 does block t - 1
     while the others do block t.
   }];
-  let arguments = (ins I32:$count, Variadic<AnyType>:$inits);
+  let arguments = (ins I32:$count, Optional<I32>:$plain_from, Optional<I32>:$plain_to, Variadic<AnyType>:$inits);
   let results = (outs Variadic<AnyType>:$results);
-  let regions = (region MaxSizedRegion<1>:$first, SizedRegion<1>:$body);
+  let regions = (region MaxSizedRegion<1>:$first, SizedRegion<1>:$body, MaxSizedRegion<1>:$edge);
   let assemblyFormat = [{
-    $count `inits` `(` $inits `)` `:` functional-type($inits, $results) `first` $first `body` $body attr-dict }];
+    $count (`plain` `from` $plain_from^)? (`plain` `to` $plain_to^)? `inits` `(` $inits `)` `:`
+    functional-type($inits, $results) `first` $first `body` $body (`edge` $edge^)? attr-dict }];
   let hasVerifier = 1;
 }
 
 def Tile_LoopOp : Tile_Op<"loop", [HasParent<"GroupOp">]> {
   let summary = "the key blocks t = from … count - 1 of a group's merged program";
-  let arguments = (ins I32:$from, I32:$count, Variadic<AnyType>:$inits);
+  let description = [{
+    `edge`: a loop over further blocks with the events of the group's plain loop, of which it differs only in mathematics
+    (checked by the event graph). A group has one plain loop, or none.
+  }];
+  let arguments = (ins I32:$from, I32:$count, Variadic<AnyType>:$inits, UnitAttr:$edge);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $from `to` $count `inits` `(` $inits `)` `:` functional-type($inits, $results) $body attr-dict }];
+    (`edge` $edge^)? $from `to` $count `inits` `(` $inits `)` `:` functional-type($inits, $results) $body attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -413,7 +426,7 @@ def Tile_StoreWaitOp : Tile_Op<"store_wait"> {
 }
 
 def Tile_SyncOp : Tile_Op<"sync"> {
-  let summary = "all threads of the group meet (bar.sync on the group's own barrier)";
+  let summary = "all threads of the group, or of each of its teams, meet (bar.sync on a barrier of their own)";
   let assemblyFormat = "attr-dict";
 }
 

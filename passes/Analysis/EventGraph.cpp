@@ -19,6 +19,8 @@ std::vector<ProgramOp> fovea::tile::unrolledProgram(GroupOp group, unsigned bloc
       for (Operation &inner : cold.getBody().front().without_terminator())
         self(self, inner, true);
   };
+  // The first loop says where all begin; edges have the events of the plain loop, which stands for them.
+  std::optional<unsigned> begin;
   for (Operation &op : group.getBody().front()) {
     auto loop = dyn_cast<LoopOp>(op);
     if (!loop) {
@@ -26,12 +28,67 @@ std::vector<ProgramOp> fovea::tile::unrolledProgram(GroupOp group, unsigned bloc
       continue;
     }
     APInt from;
-    matchPattern(loop.getFrom(), m_ConstantInt(&from));
-    for (block = unsigned(from.getZExtValue()); block < blocks; ++block)
+    if (!begin)
+      begin = matchPattern(loop.getFrom(), m_ConstantInt(&from)) ? unsigned(from.getZExtValue()) : 0;
+    if (loop.getEdge())
+      continue;
+    for (block = *begin; block < blocks; ++block)
       for (Operation &inner : loop.getBody().front().without_terminator())
         add(add, inner, false);
   }
   return program;
+}
+
+namespace {
+// What a loop's body does beside mathematics: an op with its attributes and the channels of its slots.
+struct LoopEvent {
+  std::string text;
+  bool rare; // a cold path, or inside one
+};
+} // namespace
+
+static SmallVector<LoopEvent> eventsOf(LoopOp loop) {
+  SmallVector<LoopEvent> events;
+  loop.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!isa<TileDialect>(op->getDialect()) || isPure(op) || isa<YieldOp>(op))
+      return;
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << op->getName() << " " << op->getAttrDictionary();
+    for (Value operand : op->getOperands())
+      if (isa<SlotType>(operand.getType()))
+        os << " " << channelOf(operand).getSymName();
+    events.push_back({text, isa<RareOp>(op) || op->getParentOfType<RareOp>()});
+  });
+  return events;
+}
+
+// Whether an edge has the events of the plain loop, but for cold paths, of which it has what it likes.
+static bool agree(LoopOp edge, LoopOp plain) {
+  SmallVector<LoopEvent> fewer = eventsOf(edge);
+  auto next = fewer.begin();
+  for (const LoopEvent &event : eventsOf(plain)) {
+    if (next != fewer.end() && next->text == event.text)
+      ++next;
+    else if (!event.rare)
+      return false;
+  }
+  return next == fewer.end();
+}
+
+// tile.loop: edges differ from the plain loop in mathematics only.
+static LogicalResult verifyEdges(GroupOp group) {
+  LoopOp plain;
+  for (LoopOp loop : group.getBody().getOps<LoopOp>())
+    if (!loop.getEdge()) {
+      if (plain)
+        return loop.emitOpError("is a second plain loop of group '") << group.getSymName() << "'";
+      plain = loop;
+    }
+  for (LoopOp loop : group.getBody().getOps<LoopOp>())
+    if (loop.getEdge() && (!plain || !agree(loop, plain)))
+      return loop.emitOpError("does not have the events of the plain loop of group '") << group.getSymName() << "'";
+  return success();
 }
 
 bool fovea::tile::hasKeyBlocks(KernelOp kernel) { return kernel->hasAttr("key_blocks"); }
@@ -77,6 +134,8 @@ public:
 
 private:
   LogicalResult addProgram(GroupOp group) {
+    if (failed(verifyEdges(group)))
+      return failure();
     unsigned index = graph.groups.size();
     graph.groups.push_back(group);
     graph.programs.emplace_back();

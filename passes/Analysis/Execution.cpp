@@ -105,14 +105,20 @@ private:
   }
 
   bool byLeader(Unit unit) const { return unit == Unit::Tma || (unit == Unit::Tensor && target.tcgen05); }
+  // Of several teams two are looked at, with two warps each; the first of a team leads it.
+  int teamOf(int warp) const { return groupTeams > 1 ? warp / 2 : 0; }
+  bool leads(int warp) const { return groupTeams > 1 ? warp % 2 == 0 : warp == 0; }
   void forWarps(bool leader, llvm::function_ref<void(int)> body) {
-    for (int warp = 0; warp < (leader ? 1 : warps); ++warp)
-      body(warp);
+    for (int warp = 0; warp < warps; ++warp)
+      if (!leader || leads(warp))
+        body(warp);
   }
 
   // --- memory -----------------------------------------------------------------------------------------------------
 
-  void access(unsigned step, Value slot, bool write, Unit unit, bool ownRows = false, bool divided = false) {
+  // `teamRows`: rows of the team of the step's warp, as a warp's own are.
+  void access(unsigned step, Value slot, bool write, Unit unit, bool ownRows = false, bool divided = false,
+              bool teamRows = false) {
     Access a;
     a.step = step;
     a.channel = channelOf(slot);
@@ -120,6 +126,8 @@ private:
     a.space = type.getSpace();
     a.slot = ring(takeOf(slot).getVisit()) % int64_t(a.channel.getDepth());
     a.write = write, a.unit = unit, a.ownRows = ownRows, a.divided = divided;
+    if (groupTeams > 1 && (ownRows || teamRows))
+      a.team = teamOf(x.steps[step].warp);
     if (a.space == Space::Registers) {
       a.begin = registerFile.lookup(ownerOf(a.channel).getSymName()), a.end = a.begin + 1;
       a.ownRows = true;
@@ -135,8 +143,8 @@ private:
   // --- programs ---------------------------------------------------------------------------------------------------
 
   LogicalResult unrollGroup(GroupOp group) {
-    warps = int(std::min<int64_t>(group.getWarps(), 3));
-    groupWarps = int64_t(group.getWarps());
+    groupWarps = int64_t(group.getWarps()), groupTeams = int64_t(group.getTeams());
+    warps = groupTeams > 1 ? 4 : int(std::min<int64_t>(groupWarps, 3));
     last.assign(warps, -1);
     products.assign(warps, {});
     stores.clear();
@@ -144,6 +152,8 @@ private:
     for (item = 0; item < items; ++item)
       for (const ProgramOp &step : unrolledProgram(group, blocks[item])) {
         block = step.block;
+        if (groupTeams > 1 && (isa<LoadOp, CommitOp>(step.op) || (isa<MmaOp>(step.op) && target.tcgen05)))
+          return step.op->emitOpError("in group '") << group.getSymName() << "' would be issued by each of its teams";
         if (failed(unrollOp(*step.op)))
           return failure();
       }
@@ -174,11 +184,17 @@ private:
           return success();
         })
         .Case([&](SyncOp sync) {
-          unsigned step = addStep(sync, -1);
-          for (int warp = 0; warp < warps; ++warp) {
-            if (last[warp] >= 0)
-              order(unsigned(last[warp]), step);
-            last[warp] = int(step);
+          for (int leader = 0; leader < warps; ++leader) {
+            if (!leads(leader))
+              continue;
+            unsigned step = addStep(sync, -1);
+            for (int warp = 0; warp < warps; ++warp) {
+              if (teamOf(warp) != teamOf(leader))
+                continue;
+              if (last[warp] >= 0)
+                order(unsigned(last[warp]), step);
+              last[warp] = int(step);
+            }
           }
           return success();
         })
@@ -188,22 +204,25 @@ private:
           forWarps(false, [&](int warp) {
             unsigned step = programStep(store, warp);
             if (!store.getBatch())
-              access(step, store.getSlot(), false, Unit::Threads, false, /*divided=*/true);
-            if (warp == 0) {
-              stores.push_back(asyncStep(store, step));
-              access(stores.back(), store.getSlot(), false, Unit::Tma);
+              access(step, store.getSlot(), false, Unit::Threads, false, /*divided=*/true, /*teamRows=*/true);
+            if (leads(warp)) {
+              stores.push_back({asyncStep(store, step), warp});
+              access(stores.back().first, store.getSlot(), false, Unit::Tma, false, false, /*teamRows=*/true);
             }
           });
           return success();
         })
         .Case([&](StoreWaitOp wait) {
           // A short tile issues no TMA store, so that `pending` > 0 later stores cannot be counted on.
-          unsigned step = programStep(wait, 0);
-          if (wait.getPending() == 0) {
-            for (unsigned store : stores)
-              order(store, step);
-            stores.clear();
-          }
+          forWarps(true, [&](int warp) {
+            unsigned step = programStep(wait, warp);
+            if (wait.getPending())
+              return;
+            for (auto [store, leader] : stores)
+              if (leader == warp)
+                order(store, step);
+            llvm::erase_if(stores, [&](auto &store) { return store.second == warp; });
+          });
           return success();
         })
         .Case([&](ReadOp read) {
@@ -295,7 +314,8 @@ private:
     const Unit unit = synchronous ? Unit::Threads : Unit::Tensor;
     forWarps(false, [&](int warp) {
       unsigned issue = programStep(mma, warp), product = synchronous ? issue : asyncStep(mma, issue);
-      access(product, mma.getA(), false, unit, synchronous && !mma.getATransposed());
+      access(product, mma.getA(), false, unit, synchronous && !mma.getATransposed(), false,
+             /*teamRows=*/!mma.getATransposed() && !mma.getDiagonal());
       access(product, mma.getB(), false, unit);
       access(product, mma.getD(), true, unit, true);
       if (!synchronous)
@@ -320,7 +340,8 @@ private:
     if (failed(barrier))
       return failure();
     if (op.getUnit() == Unit::Tma) {
-      arrive(*barrier, ring(op.getVisit()), programStep(op, 0), 1, false);
+      phaseOf(*barrier, ring(op.getVisit())).arrivals += groupTeams;
+      forWarps(true, [&](int warp) { arrive(*barrier, ring(op.getVisit()), programStep(op, warp), 0, false); });
       phaseOf(*barrier, ring(op.getVisit())).expected += op.getBytesPerRow().value_or(0) + op.getBytes().value_or(0);
       return success();
     }
@@ -372,14 +393,14 @@ private:
   // Of the group being unrolled.
   unsigned index = 0, item = 0, block = 0;
   int warps = 1;
-  int64_t groupWarps = 1;
+  int64_t groupWarps = 1, groupTeams = 1;
   std::vector<int> last;                                ///< each warp's last step
   struct Product {
     unsigned step;
     SmallVector<ChannelOp, 2> registers;                ///< what it writes and reads in registers
   };
   std::vector<SmallVector<Product>> products;           ///< each warp's products not yet waited for
-  SmallVector<unsigned> stores;                         ///< the leader's TMA stores not yet waited for
+  SmallVector<std::pair<unsigned, int>> stores;         ///< TMA stores not yet waited for, and the warp that leads
 };
 
 } // namespace fovea::tile

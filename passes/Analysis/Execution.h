@@ -37,6 +37,7 @@ struct Access {
   bool write = false;
   Unit unit = Unit::Threads;   ///< threads: the generic proxy
   bool ownRows = false;        ///< only the rows (or lanes) of the warp of the step
+  int team = -1;               ///< only rows of this team of the group; -1: of any
   bool divided = false;        ///< the group's threads divide the tile, and no element belongs to two
 };
 

@@ -49,6 +49,8 @@ public:
       kernel->setAttr("refused", n.b.getStringAttr(refusal));
     if (p.queries.kind == RowSpace::Kind::Jagged)
       kernel->setAttr("jagged_queries", n.b.getUnitAttr());
+    if (rowsDiffer() && (p.queries.kind == RowSpace::Kind::Jagged || p.keys.kind == RowSpace::Kind::Dense))
+      kernel->setAttr("heavy_first", n.b.getI64IntegerAttr((p.headDim + p.valueDim) * p.element.getIntOrFloatBitWidth() / 8));
     if (p.keys.kind == RowSpace::Kind::Jagged)
       kernel->setAttr("key_offsets", n.b.getStringAttr(p.keys.name));
     return kernel;
@@ -122,6 +124,13 @@ private:
     });
   }
 
+  // Whether later rows see more keys (causal, not a window).
+  bool rowsDiffer() const {
+    auto moves = [](ArrayRef<Clause> clauses) {
+      return llvm::any_of(clauses, [](const Clause &c) { return llvm::any_of(c, [](const Bound &b) { return b.block; }); });
+    };
+    return moves(range.upper) && !moves(range.lower);
+  }
   // Beyond a jagged sequence lie its neighbour's rows; beyond a dense one TMA reads zeros.
   bool clears() const { return p.keys.kind == RowSpace::Kind::Jagged; }
 
@@ -232,6 +241,15 @@ private:
   }
   // The end of the keys is in the last block, which is the first in order.
   bool masksLater() const { return !range.lower.empty() || !range.upper.empty(); }
+  // Masked blocks then have a loop of their own, with a running maximum: a row may meet its first keys there.
+  bool hasEdge() const { return masksLater() && range.isInterval(); }
+  // The steps of blocks that every row sees whole; step 0 is masked anyhow.
+  Value plainFrom(const KeyBlocks &blocks) {
+    return n.maximum(n.sub(blocks.range.end, blocks.range.endWhole), n.i32(1));
+  }
+  Value plainTo(const KeyBlocks &blocks) {
+    return range.lower.empty() ? Value() : n.maximum(n.sub(blocks.range.end, blocks.range.firstWhole), plainFrom(blocks));
+  }
 
   // What has no lowering refuses the kernel.
   void check(llvm::Error error) {
@@ -279,12 +297,20 @@ private:
       Value q = holdsOperands() ? n.take("QAgain", 1, Unit::Threads) : Value();
       KeyBlocks blocks = keyBlocks(item);
       item = part(item);
-      NetworkBuilder::Values state = n.blocks(
-          blocks.count, {}, [&](Value t) { return firstBlock(item, blocks, t); },
-          [&](Value t, NetworkBuilder::Values carried) {
-            return s.maxFree ? nextMaxFree(item, blocks, t, q, carried[0], carried[1])
-                             : nextExact(item, blocks, t, carried[0], carried[1]);
-          });
+      auto next = [&](bool mask) {
+        return [&, mask](Value t, NetworkBuilder::Values carried) {
+          return s.maxFree && !(mask && hasEdge())
+                     ? nextMaxFree(item, blocks, t, q, carried[0], carried[1], mask)
+                     : nextExact(item, blocks, t, carried[0], carried[1], mask);
+        };
+      };
+      auto masked = next(true), plain = next(false);
+      std::optional<NetworkBuilder::Edge> edge;
+      if (hasEdge())
+        edge = NetworkBuilder::Edge{plainFrom(blocks), plainTo(blocks), masked};
+      auto first = [&](Value t) { return firstBlock(item, blocks, t); };
+      NetworkBuilder::Values state = masksLater() && !edge ? n.blocks(blocks.count, {}, first, masked)
+                                                           : n.blocks(blocks.count, {}, first, plain, edge);
       if (q)
         n.pass(q);
       finish(item, state[0], state[1]);
@@ -305,24 +331,31 @@ private:
     return {top, total};
   }
 
-  NetworkBuilder::Values nextExact(Item item, const KeyBlocks &blocks, Value t, Value top, Value total) {
-    Value scores = scoresOf(readScores(), item, blocks, t, masksLater());
+  NetworkBuilder::Values nextExact(Item item, const KeyBlocks &blocks, Value t, Value top, Value total, bool mask) {
+    Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value();
+    Value slot = s.maxFree && !k ? takeScores() : Value(); // the events of nextMaxFree
+    Value scores = scoresOf(slot ? n.read(slot) : readScores(), item, blocks, t, mask);
     Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(scores));
     Value factor = decay(top, newTop);
     Value weights = weightsOf(scores, newTop);
     Value newTotal = math::FmaOp::create(n.b, loc, total, factor, n.reduce(Reduction::Add, weights, true));
     Value o = n.take(own("O"), 0, Unit::Threads);
     ScaleOp::create(n.b, loc, o, factor);
+    if (slot)
+      n.pass(slot);
     writeWeights(weights);
     n.pass(o);
+    if (k)
+      n.pass(k);
     return {newTop, newTotal};
   }
 
   // The maximum of the first block stays. See passes/Lower/README.md for why that is exact enough, and when it is not:
   // then the warp computes this block's scores again and moves its rows to their true maximum.
-  NetworkBuilder::Values nextMaxFree(Item item, const KeyBlocks &blocks, Value t, Value q, Value top, Value total) {
+  NetworkBuilder::Values nextMaxFree(Item item, const KeyBlocks &blocks, Value t, Value q, Value top, Value total,
+                                     bool mask) {
     Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value(), slot = k ? Value() : takeScores();
-    Value scores = scoresOf(k ? readScores() : n.read(slot), item, blocks, t, masksLater());
+    Value scores = scoresOf(k ? readScores() : n.read(slot), item, blocks, t, mask);
     Value weights = weightsOf(scores, top);
     Value part = n.reduce(Reduction::Add, weights, /*partial=*/true);
     Value o = n.take(own("O"), 0, Unit::Threads);
@@ -332,7 +365,7 @@ private:
       OpBuilder::InsertionGuard guard(n.b);
       n.b.createBlock(&rare.getBody());
       Value dots = k ? WarpProductOp::create(n.b, loc, scores.getType(), q, k).getResult() : n.read(slot);
-      Value again = scoresOf(dots, item, blocks, t, masksLater());
+      Value again = scoresOf(dots, item, blocks, t, mask);
       Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(again));
       Value factor = decay(top, newTop);
       ScaleOp::create(n.b, loc, o, factor);

@@ -88,12 +88,13 @@ Value NetworkBuilder::read(Value slot) {
 }
 
 NetworkBuilder::Values NetworkBuilder::blocks(Value count, Values inits, llvm::function_ref<Values(Value)> first,
-                                              llvm::function_ref<Values(Value, Values)> body) {
+                                              llvm::function_ref<Values(Value, Values)> body,
+                                              std::optional<Edge> edge) {
   // The carried types are known once the first block, or the inits, are; so the op is made behind its regions.
   OpBuilder::InsertPoint here = b.saveInsertionPoint();
   const bool hasFirst = bool(first);
   Values given = inits;
-  Region firstRegion, bodyRegion;
+  Region firstRegion, bodyRegion, edgeRegion;
   Type number = b.getI32Type();
   if (first) {
     Block *block = b.createBlock(&firstRegion, {}, {number}, {loc});
@@ -102,13 +103,20 @@ NetworkBuilder::Values NetworkBuilder::blocks(Value count, Values inits, llvm::f
   }
   SmallVector<Type> types{number};
   llvm::append_range(types, TypeRange(ValueRange(inits)));
-  Block *block = b.createBlock(&bodyRegion, {}, types, SmallVector<Location>(types.size(), loc));
-  YieldOp::create(b, loc, body(block->getArgument(0), Values(block->getArguments().drop_front())));
+  auto build = [&](Region &region, llvm::function_ref<Values(Value, Values)> program) {
+    Block *block = b.createBlock(&region, {}, types, SmallVector<Location>(types.size(), loc));
+    YieldOp::create(b, loc, program(block->getArgument(0), Values(block->getArguments().drop_front())));
+  };
+  build(bodyRegion, body);
+  if (edge)
+    build(edgeRegion, edge->body);
 
   b.restoreInsertionPoint(here);
-  auto op = BlocksOp::create(b, loc, TypeRange(ValueRange(inits)), count, hasFirst ? Values() : given);
+  auto op = BlocksOp::create(b, loc, TypeRange(ValueRange(inits)), count, edge ? edge->plainFrom : Value(),
+                             edge ? edge->plainTo : Value(), hasFirst ? Values() : given);
   op.getFirst().takeBody(firstRegion);
   op.getBody().takeBody(bodyRegion);
+  op.getEdge().takeBody(edgeRegion);
   return Values(op.getResults());
 }
 

@@ -48,8 +48,13 @@ public:
   /// The key blocks of a role (tile.blocks): `first`, if given, is block 0 and returns what the others carry; else that
   /// is `inits`. `body` gets the block's number and what the one before returned. Returns what the last one did.
   using Values = llvm::SmallVector<mlir::Value>;
+  /// `edge`: what stands in for `body` outside the blocks [plainFrom, plainTo) (null: count), with the same events.
+  struct Edge {
+    mlir::Value plainFrom, plainTo;
+    llvm::function_ref<Values(mlir::Value, Values)> body;
+  };
   Values blocks(mlir::Value count, Values inits, llvm::function_ref<Values(mlir::Value)> first,
-                llvm::function_ref<Values(mlir::Value, Values)> body);
+                llvm::function_ref<Values(mlir::Value, Values)> body, std::optional<Edge> edge = std::nullopt);
 
   /// i32 arithmetic of roles.
   mlir::Value i32(int64_t value);

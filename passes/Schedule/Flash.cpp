@@ -99,7 +99,8 @@ private:
       placeScores(c);
     } else {
       int64_t warps = rows / 16, registers = rows == 192 ? 160 : 240;
-      s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}}};
+      // A warpgroup's products, weights and output are of its own rows.
+      s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}, rows / 64}};
       addProducers(warps, rows == 192 ? 32 : 24);
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");

@@ -71,7 +71,11 @@ private:
   };
 
   void clone(Operation &op, Role &role, std::optional<int64_t> visit = {}) {
-    b.clone(op, role.map)->walk([&](Operation *copy) {
+    // A copied mapping: one that knows a region's arguments would not clone them a second time.
+    IRMapping inside(role.map);
+    Operation *cloned = b.clone(op, inside);
+    role.map.map(op.getResults(), cloned->getResults());
+    cloned->walk([&](Operation *copy) {
       copy->setAttr("tile.role", role.op.getSymNameAttr());
       if (auto take = dyn_cast<TakeOp>(copy); take && visit)
         take.setVisit(*visit);
@@ -94,6 +98,38 @@ private:
   }
 
   Value constant(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value))); }
+
+  // The blocks from … to - 1 of all roles; `edge`: with the edge of the role that has one.
+  void loop(ArrayRef<Role *> looping, Value from, Value to, bool pipelined, bool edge) {
+    SmallVector<Value> inits;
+    for (Role *role : looping)
+      llvm::append_range(inits, role->carried);
+    auto loop = LoopOp::create(b, loc, TypeRange(ValueRange(inits)), from, to, inits, edge);
+    SmallVector<Type> types{b.getI32Type()};
+    llvm::append_range(types, TypeRange(ValueRange(inits)));
+    auto distribute = [&](ValueRange values) {
+      for (Role *role : looping) {
+        llvm::copy(values.take_front(role->carried.size()), role->carried.begin());
+        values = values.drop_front(role->carried.size());
+      }
+    };
+    {
+      OpBuilder::InsertionGuard guard(b);
+      Block *body = b.createBlock(&loop.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+      Value t = body->getArgument(0);
+      distribute(body->getArguments().drop_front());
+      Value before = pipelined ? Value(arith::SubIOp::create(b, loc, t, constant(1))) : Value();
+      for (Role *role : looping) {
+        Region &edges = role->blocks.getEdge();
+        block(*role, edge && !edges.empty() ? edges : role->blocks.getBody(), role->lag ? before : t);
+      }
+      SmallVector<Value> yields;
+      for (Role *role : looping)
+        llvm::append_range(yields, role->carried);
+      YieldOp::create(b, loc, yields);
+    }
+    distribute(loop.getResults());
+  }
 
   LogicalResult mergeBlocks() {
     SmallVector<Role *> looping;
@@ -128,32 +164,25 @@ private:
           clone(op, *role);
       }
 
-    SmallVector<Value> inits;
+    // Blocks at an edge of a mask have loops of their own: before the plain ones, which a role may say end early.
+    Role *masking = nullptr;
     for (Role *role : looping)
-      llvm::append_range(inits, role->carried);
-    auto loop = LoopOp::create(b, loc, TypeRange(ValueRange(inits)), constant(peel ? 1 : 0), count, inits);
-    SmallVector<Type> types{b.getI32Type()};
-    llvm::append_range(types, TypeRange(ValueRange(inits)));
-    auto distribute = [&](ValueRange values) {
-      for (Role *role : looping) {
-        llvm::copy(values.take_front(role->carried.size()), role->carried.begin());
-        values = values.drop_front(role->carried.size());
+      if (!role->blocks.getEdge().empty()) {
+        if (masking || !peel)
+          return role->op.emitOpError("expected one role with an edge in a group, and a block 0 of its own");
+        masking = role;
       }
-    };
-    {
-      OpBuilder::InsertionGuard guard(b);
-      Block *body = b.createBlock(&loop.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
-      Value t = body->getArgument(0);
-      distribute(body->getArguments().drop_front());
-      Value before = pipelined ? Value(arith::SubIOp::create(b, loc, t, constant(1))) : Value();
-      for (Role *role : looping)
-        block(*role, role->blocks.getBody(), role->lag ? before : t);
-      SmallVector<Value> yields;
-      for (Role *role : looping)
-        llvm::append_range(yields, role->carried);
-      YieldOp::create(b, loc, yields);
+    Value from = constant(peel ? 1 : 0);
+    if (!masking) {
+      loop(looping, from, count, pipelined, false);
+    } else {
+      Value plain = masking->map.lookupOrDefault(masking->blocks.getPlainFrom());
+      Value end = masking->blocks.getPlainTo() ? masking->map.lookupOrDefault(masking->blocks.getPlainTo()) : count;
+      loop(looping, from, plain, pipelined, true);
+      loop(looping, plain, end, pipelined, false);
+      if (end != count)
+        loop(looping, end, count, pipelined, true);
     }
-    distribute(loop.getResults());
     if (pipelined) {
       Value last = arith::SubIOp::create(b, loc, count, constant(1));
       for (Role *role : looping)
@@ -187,7 +216,7 @@ LogicalResult mapRoles(KernelOp kernel) {
     b.setInsertionPointToEnd(&kernel.getBody().front());
     SmallVector<StringRef> names(g.roles.begin(), g.roles.end());
     auto group = GroupOp::create(b, kernel.getLoc(), g.name, g.firstWarp, g.warps, g.registers,
-                                   b.getStrArrayAttr(names));
+                                   b.getStrArrayAttr(names), g.teams);
     SmallVector<Type> types(itemArguments(kernel->hasAttr("key_blocks")), b.getI32Type());
     b.createBlock(&group.getBody(), {}, types, SmallVector<Location>(types.size(), kernel.getLoc()));
     SmallVector<RoleOp> mapped;

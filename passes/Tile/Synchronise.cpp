@@ -100,7 +100,9 @@ private:
     StringRef barrier;
     if (rule->barrier)
       barrier = declare(channel, index, wrap,
-                        rule->byTma || rule->commit || rule->drainStores ? 1 : int64_t(from.group.getWarps()));
+                        rule->byTma || rule->commit ? 1
+                        : rule->drainStores         ? int64_t(from.group.getTeams()) // each stores its own rows
+                                                    : int64_t(from.group.getWarps()));
     for (Visit &visit : from.visits)
       if (failed(produce(channel, *rule, barrier, from, visit)))
         return failure();

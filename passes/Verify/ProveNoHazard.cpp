@@ -54,7 +54,9 @@ private:
       return a.unit == Unit::Tensor;
     if (s.op == t.op && s.item == t.item && s.block == t.block && a.divided && b.divided)
       return false;
-    return !(a.ownRows && b.ownRows && s.warp != t.warp && sameRows(a, b, s, t));
+    const bool apart = (a.ownRows && b.ownRows && s.warp != t.warp) ||
+                       (s.group == t.group && a.team >= 0 && b.team >= 0 && a.team != b.team);
+    return !(apart && sameRows(a, b, s, t));
   }
 
   // Whether the warps of both steps divide the rows in the same way, so that different warps never meet.

@@ -205,3 +205,31 @@ tile.kernel @view_of_other_depth target("sm_90a") schedule #s {
   ^bb0(%row: i32, %rows: i32, %head: i32):
   }
 }
+
+// -----
+
+#s = {}
+tile.kernel @edge_without_begin target("sm_90a") schedule #s attributes {key_blocks} {
+  tile.role @a {
+  ^bb0(%row: i32, %rows: i32, %head: i32, %batch: i32, %query: i32, %queries: i32, %key: i32, %keys: i32):
+    // expected-error @below {{expected the first block without an edge exactly where there is an edge}}
+    tile.blocks %keys inits() : () -> () first {
+    } body {
+    ^bb0(%t: i32):
+      tile.yield
+    } edge {
+    ^bb0(%t: i32):
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+#s = {}
+tile.kernel @teams target("sm_90a") schedule #s {
+  // expected-error @below {{expected teams of 4 warps, found 2 teams of 4 warps [tile.group-C1]}}
+  tile.group @a warps(0, 4) registers(0) roles [] teams(2) {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+  }
+}

@@ -287,3 +287,41 @@ tile.kernel @unknown_op target("sm_90a") schedule #s {
     tile.pass %k : <64x64xbf16, smem>
   }
 }
+
+// -----
+
+// Teams meet each for itself: rows of one that another reads are not ordered by that.
+#s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = [], p_in_tmem = false, persistent = false, tile_rows = 128 : i64}
+tile.kernel @across_teams target("sm_90a") schedule #s {
+  tile.channel @K depth(1) stations ["use", "again"] : !tile.slot<128x64xbf16, smem> {offset = 0 : i64, slot_size = 16384 : i64}
+  tile.group @all warps(0, 8) registers(0) roles ["use", "again"] teams(2) {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %k = tile.take @K[0] for threads : <128x64xbf16, smem>
+    tile.clear_tail %k, %rows : <128x64xbf16, smem>
+    tile.pass %k : <128x64xbf16, smem>
+    tile.sync
+    %k1 = tile.take @K[1] for threads : <128x64xbf16, smem>
+    // expected-error @below {{are not ordered: no chain of arrivals and waits leads from one to the other}}
+    %t = tile.read %k1 : <128x64xbf16, smem> -> tensor<128x64xf32, #tile.regs<fragment>>
+    tile.pass %k1 : <128x64xbf16, smem>
+  }
+}
+
+// -----
+
+#s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = [], p_in_tmem = false, persistent = false, tile_rows = 128 : i64}
+tile.kernel @load_in_teams target("sm_90a") schedule #s {
+  tile.tensor @k "input" heads 4 cols 64 : bf16
+  tile.channel @K depth(1) stations ["load", "use"] : !tile.slot<128x64xbf16, smem> {offset = 0 : i64, slot_size = 16384 : i64}
+  tile.barrier @K_full count(1) depth(1) {offset = 16384 : i64}
+  tile.group @all warps(0, 8) registers(0) roles ["load", "use"] teams(2) {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %k = tile.take @K[0] for tma : <128x64xbf16, smem>
+    // expected-error @below {{in group 'all' would be issued by each of its teams}}
+    tile.load @k[%row, %rows, %head] into %k signals @K_full : <128x64xbf16, smem>
+    tile.pass %k : <128x64xbf16, smem>
+    %k1 = tile.take @K[1] for threads : <128x64xbf16, smem>
+    tile.clear_tail %k1, %rows : <128x64xbf16, smem>
+    tile.pass %k1 : <128x64xbf16, smem>
+  }
+}
