@@ -233,32 +233,34 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
       group.block[depth] = {i32(0), i32(0)};
     result = emitProgram(block, item);
   } else {
-    // State of the walk: item index, then (slot, parity) of the ring of items, and for each ring depth of items and
-    // of key blocks.
+    // State of the walk: the item's index, or what the ring of items says of it and (slot, parity) there; then (slot, parity)
+    // for each ring depth of items and of key blocks.
     const bool dynamic = kernel->hasAttr("item_ring");
-    const size_t rings = (dynamic ? 1 : 0) + depths.size() + blockDepths.size();
-    SmallVector<Value> init(1 + 2 * rings, i32(0));
-    init[0] = blockId(b, loc);
+    SmallVector<Value> init;
+    if (dynamic) {
+      GroupState::Ring first{i32(0), i32(0)};
+      if (findsItems())
+        handOnItem(blockId(b, loc), first);
+      init = nextItem(first);
+      GroupState::Ring second = advance(first, kItemRing);
+      init.append({second.slot, second.parity});
+    } else {
+      init.push_back(blockId(b, loc));
+    }
+    const size_t own = init.size();
+    init.append(2 * (depths.size() + blockDepths.size()), i32(0));
     SmallVector<Type> types(init.size(), b.getI32Type());
-    Value items = argument(params.scalar("items"));
     scf::WhileOp::create(
         b, loc, types, init,
         [&](OpBuilder &, Location, ValueRange args) {
-          scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::slt, args[0], items), args);
+          Value more = dynamic ? cmp(ICmpPredicate::ne, args[0], i32(0))
+                               : cmp(ICmpPredicate::slt, args[0], argument(params.scalar("items")));
+          scf::ConditionOp::create(b, loc, more, args);
         },
         [&](OpBuilder &, Location, ValueRange args) {
-          ValueRange state = args.drop_front();
-          SmallVector<Value> next;
-          GroupState::Ring itemSlot;
-          if (dynamic) {
-            itemSlot = {state[0], state[1]}, state = state.drop_front(2);
-            handOnItem(itemSlot);
-          }
-          WorkItem found = findItem(args[0]);
-          auto branch = scf::IfOp::create(b, loc, TypeRange(state), found.valid, /*withElseRegion=*/true);
-          {
-            OpBuilder::InsertionGuard guard(b);
-            b.setInsertionPointToStart(&branch.getThenRegion().front());
+          ValueRange state = args.drop_front(own);
+          // The rings behind an item.
+          auto program = [&](const WorkItem &found) {
             ValueRange rest = state;
             group.block.clear(), group.before.clear();
             for (auto [ring, list] : {std::pair(&group.item, &depths), {&group.block, &blockDepths}})
@@ -273,17 +275,32 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
             }
             for (int64_t depth : blockDepths)
               after.append({group.block[depth].slot, group.block[depth].parity});
-            scf::YieldOp::create(b, loc, after);
-            b.setInsertionPointToStart(&branch.getElseRegion().front());
-            scf::YieldOp::create(b, loc, state);
-          }
+            return after;
+          };
+          SmallVector<Value> next;
           if (dynamic) {
-            GroupState::Ring at = advance(itemSlot, kItemRing);
-            next.append({nextItem(itemSlot), at.slot, at.parity});
+            WorkItem item{SmallVector<Value>(args.slice(1, own - 3)), {}, {}};
+            SmallVector<Value> after = program(item);
+            GroupState::Ring at{args[own - 2], args[own - 1]};
+            if (findsItems())
+              handOnItem(askForIndex(), at);
+            next = nextItem(at);
+            at = advance(at, kItemRing);
+            next.append({at.slot, at.parity});
+            llvm::append_range(next, after);
           } else {
+            WorkItem found = findItem(args[0]);
+            auto branch = scf::IfOp::create(b, loc, TypeRange(state), found.valid, /*withElseRegion=*/true);
+            {
+              OpBuilder::InsertionGuard guard(b);
+              b.setInsertionPointToStart(&branch.getThenRegion().front());
+              scf::YieldOp::create(b, loc, program(found));
+              b.setInsertionPointToStart(&branch.getElseRegion().front());
+              scf::YieldOp::create(b, loc, state);
+            }
             next.push_back(add(args[0], gridDim(b, loc)));
+            llvm::append_range(next, branch.getResults());
           }
-          llvm::append_range(next, branch.getResults());
           scf::YieldOp::create(b, loc, next);
         });
   }

@@ -107,8 +107,10 @@ private:
   // codegen/kernel/ItemRing.cpp
   Value itemRing(int64_t part, Value slot);
   void initItemRing();
-  void handOnItem(const GroupState::Ring &at);
-  Value nextItem(const GroupState::Ring &at);
+  bool findsItems();
+  Value askForIndex();
+  void handOnItem(Value index, const GroupState::Ring &at);
+  SmallVector<Value> nextItem(const GroupState::Ring &at);
   // codegen/kernel/Emitter.cpp
   GroupState::Ring advance(const GroupState::Ring &at, int64_t depth);
   void emitFrame();

@@ -1,16 +1,18 @@
 // codegen/kernel/ItemRing.cpp - items that CTAs take as they get free, and how a CTA's groups learn of them.
 //
-// The group that loads asks a counter in memory for the next item when it begins one, and hands it on through a ring of
-// kItemRing words in shared memory. A group reads a word when it is done with the item before, the loader's among them, so
-// nobody waits for a group that waits: the loader waits for readers that are kItemRing items behind, which are never
-// behind it for want of a later item.
-// Each item is asked for once, by a CTA that begins one, so that a launch of n items counts to n: atom.inc with the limit
-// n - 1 leaves the counter at zero for the next launch.
+// The group that loads finds the items: it asks a counter in memory for the next one when it has issued the loads of an
+// item, looks up what it is, and hands it on through a ring in shared memory. A group reads a slot when it is done with the item before, the loader
+// among them, so nobody waits for a group that waits: the loader waits for readers that are kItemRing items behind, which are
+// never behind it for want of a later item.
+// Each index is asked for once, by a CTA that is done with one, so that a launch of n items counts to n: atom.inc with the
+// limit n - 1 leaves the counter at zero for the next launch.
 #include "codegen/common/Mbarrier.h"
+#include "codegen/common/Registers.h"
 #include "codegen/common/SharedAccess.h"
 #include "codegen/common/Sreg.h"
 #include "codegen/common/Sync.h"
 #include "codegen/kernel/Emitter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace fovea;
@@ -28,11 +30,11 @@ static GroupOp loader(KernelOp kernel) {
   return {};
 }
 
+// Part 0: the words of an item, 1: the barrier of handed-on items, 2: that of read ones.
 Value Emitter::itemRing(int64_t part, Value slot) {
-  // Words, then barriers of handed-on items, then barriers of read ones.
-  int64_t base = kernel->getAttrOfType<IntegerAttr>("item_ring").getInt() + (part ? 4 * kItemRing : 0) +
+  int64_t base = kernel->getAttrOfType<IntegerAttr>("item_ring").getInt() + (part ? 4 * kItemWords * kItemRing : 0) +
                  (part == 2 ? 8 * kItemRing : 0);
-  return add(addI32(b, loc, smemBase, uint32_t(base)), mul(slot, i32(part ? 8 : 4)));
+  return add(addI32(b, loc, smemBase, uint32_t(base)), mul(slot, i32(part ? 8 : 4 * kItemWords)));
 }
 
 void Emitter::initItemRing() {
@@ -45,24 +47,77 @@ void Emitter::initItemRing() {
   }
 }
 
-void Emitter::handOnItem(const GroupState::Ring &at) {
-  if (GroupOp(group.op) != loader(kernel))
-    return;
-  asLeader([&] {
-    Type i32t = b.getI32Type();
+bool Emitter::findsItems() { return GroupOp(group.op) == loader(kernel); }
+
+// The next index, behind those that the CTAs begin with. The warp asks as one.
+Value Emitter::askForIndex() {
+  auto asked = scf::IfOp::create(b, loc, TypeRange{b.getI32Type()}, cmp(ICmpPredicate::eq, lane, i32(0)), /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&asked.getThenRegion().front());
     Value last = addI32(b, loc, argument(params.scalar("items")), uint32_t(-1));
     Value taken = LLVM::AtomicRMWOp::create(b, loc, LLVM::AtomicBinOp::uinc_wrap, argument(params.scalar("counter")),
                                             last, LLVM::AtomicOrdering::monotonic, "device");
-    mbarrierWait(b, loc, itemRing(2, at.slot), LLVM::XOrOp::create(b, loc, i32t, at.parity, i32(1)));
-    storeShared(b, loc, add(taken, gridDim(b, loc)), itemRing(0, at.slot));
+    scf::YieldOp::create(b, loc, taken);
+    b.setInsertionPointToStart(&asked.getElseRegion().front());
+    scf::YieldOp::create(b, loc, i32(0));
+  }
+  warpSync(b, loc);
+  return add(shuffleIdx(b, loc, asked.getResult(0), i32(0)), gridDim(b, loc));
+}
+
+// Looks up the item of an index, or of the next one that stands for work, and hands it on. Each lane holds all of it.
+void Emitter::handOnItem(Value index, const GroupState::Ring &at) {
+  const size_t words = itemArguments(true);
+  SmallVector<Type> types(2 + words, b.getI32Type()); // index, whether it has work, what describes it
+  auto search = scf::WhileOp::create(
+      b, loc, types, ValueRange{index},
+      [&](OpBuilder &, Location, ValueRange args) {
+        auto inside = scf::IfOp::create(b, loc, types, cmp(ICmpPredicate::slt, args[0], argument(params.scalar("items"))), true);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(&inside.getThenRegion().front());
+          WorkItem item = findItem(args[0]);
+          auto next = scf::IfOp::create(b, loc, TypeRange{b.getI32Type()}, item.valid, true);
+          b.setInsertionPointToStart(&next.getThenRegion().front());
+          scf::YieldOp::create(b, loc, args[0]);
+          b.setInsertionPointToStart(&next.getElseRegion().front());
+          scf::YieldOp::create(b, loc, askForIndex());
+          b.setInsertionPointAfter(next);
+          SmallVector<Value> found{next.getResult(0), LLVM::ZExtOp::create(b, loc, b.getI32Type(), item.valid)};
+          llvm::append_range(found, item.values);
+          scf::YieldOp::create(b, loc, found);
+          b.setInsertionPointToStart(&inside.getElseRegion().front());
+          SmallVector<Value> none(types.size(), i32(0));
+          none[0] = args[0];
+          scf::YieldOp::create(b, loc, none);
+        }
+        Value again = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::slt, inside.getResult(0), argument(params.scalar("items"))),
+                                          cmp(ICmpPredicate::eq, inside.getResult(1), i32(0)));
+        scf::ConditionOp::create(b, loc, again, inside.getResults());
+      },
+      [&](OpBuilder &, Location, ValueRange args) { scf::YieldOp::create(b, loc, args.take_front(1)); });
+  SmallVector<Value> item(search.getResults().drop_front());
+  item.resize(kItemWords, i32(0));
+  asLeader([&] {
+    mbarrierWait(b, loc, itemRing(2, at.slot), LLVM::XOrOp::create(b, loc, b.getI32Type(), at.parity, i32(1)));
+    for (int64_t word = 0; word < kItemWords; word += 4)
+      storeShared(b, loc, packVector(b, loc, ValueRange(item).slice(word, 4)),
+                  addI32(b, loc, itemRing(0, at.slot), uint32_t(4 * word)));
     mbarrierArrive(b, loc, itemRing(1, at.slot));
   });
 }
 
-Value Emitter::nextItem(const GroupState::Ring &at) {
+// Whether there is an item (i32), then what describes it.
+SmallVector<Value> Emitter::nextItem(const GroupState::Ring &at) {
   mbarrierWait(b, loc, itemRing(1, at.slot), at.parity);
-  Value index = loadShared(b, loc, b.getI32Type(), itemRing(0, at.slot));
+  SmallVector<Value> item;
+  for (int64_t word = 0; word < kItemWords; word += 4) {
+    Value four = loadShared(b, loc, VectorType::get({4}, b.getI32Type()), addI32(b, loc, itemRing(0, at.slot), uint32_t(4 * word)));
+    llvm::append_range(item, unpackVector(b, loc, four));
+  }
+  item.resize(1 + itemArguments(true));
   warpSync(b, loc);
   mbarrierArrive(b, loc, itemRing(2, at.slot), cmp(ICmpPredicate::eq, lane, i32(0)));
-  return index;
+  return item;
 }
