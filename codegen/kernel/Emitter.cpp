@@ -266,7 +266,7 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
             for (auto [ring, list] : {std::pair(&group.item, &depths), {&group.block, &blockDepths}})
               for (int64_t depth : *list)
                 (*ring)[depth] = {rest[0], rest[1]}, rest = rest.drop_front(2);
-            if (failed(emitProgram(block, found)))
+            if (failed(group.team ? emitTeamProgram(block, found) : emitProgram(block, found)))
               result = failure();
             SmallVector<Value> after;
             for (int64_t depth : depths) {

@@ -121,6 +121,7 @@ private:
   void handOverRegisters(tile::GroupOp op);
   // codegen/kernel/Program.cpp
   mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);
+  mlir::LogicalResult emitTeamProgram(mlir::Block &block, const WorkItem &item);
   mlir::LogicalResult emitBody(mlir::Block &block);
   // codegen/kernel/Loops.cpp
   mlir::LogicalResult emitLoop(tile::LoopOp op);
@@ -164,6 +165,7 @@ private:
   llvm::StringMap<SmallVector<Value>> channelRegisters;
   llvm::DenseMap<Value, SmallVector<Value>> tiles;
   llvm::DenseMap<Value, Value> scalars; ///< item arguments and what programs compute from them
+  bool idle = false; ///< a team without rows: waits and arrivals only
   bool met = false; ///< whether the barriers have been set up and all threads have seen it
 };
 

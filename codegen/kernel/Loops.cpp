@@ -100,7 +100,7 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
 
   // State: what the op carries, registers of channels, and the rings.
   SmallVector<Value> init = flatten(op.getInits());
-  auto channels = carriedChannels(body);
+  auto channels = idle ? SmallVector<std::pair<ChannelOp, Value>>() : carriedChannels(body);
   for (auto &[channel, slot] : channels) {
     SmallVector<Value> &registers = slotRegisters(slot);
     if (registers.empty()) { // nothing is in it yet: the first product overwrites

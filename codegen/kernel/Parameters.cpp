@@ -212,7 +212,9 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
       Expr fit = maximum(floorDiv(Expr(kItemL2Bytes), maximum(keys * Expr(perHead.getInt()), Expr(1))), Expr(1));
       Expr pairs = batch * Expr(heads);
       scalar("pairs", pairs);
-      scalar("together", minimum(pairs, fit * Expr(int64_t(q.getHeads() / k.getHeads()))));
+      // Groups of one size, so that the last has work for the whole chip, too.
+      Expr most = fit * Expr(int64_t(q.getHeads() / k.getHeads()));
+      scalar("together", ceilDiv(pairs, maximum(ceilDiv(pairs, most), Expr(1))));
     }
   }
   // The counter that hands out items; a launch leaves it at zero.

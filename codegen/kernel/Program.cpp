@@ -1,6 +1,7 @@
 // codegen/kernel/Program.cpp - a group's program: which op is the leader's, and which function emits it.
 #include "codegen/common/Tma.h"
 #include "codegen/kernel/Emitter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -17,6 +18,37 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), item.values))
     scalars[argument] = value;
   return emitBody(block);
+}
+
+// A team beyond the last row of its item keeps up with the barriers and does nothing else.
+LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
+  const int64_t ownRows = schedule.tileRows / int64_t(GroupOp(group.op).getTeams());
+  Value hasRows = cmp(LLVM::ICmpPredicate::slt, mul(group.team, i32(ownRows)), item.values[1]);
+  const auto before = group;
+  SmallVector<int64_t> depths;
+  for (auto &entry : group.block)
+    depths.push_back(entry.first);
+  llvm::sort(depths);
+  SmallVector<Type> types(2 * depths.size(), b.getI32Type());
+  auto branch = scf::IfOp::create(b, loc, types, hasRows, /*withElseRegion=*/true);
+  LogicalResult result = success();
+  for (bool works : {true, false}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(works ? &branch.getThenRegion().front() : &branch.getElseRegion().front());
+    group = before;
+    idle = !works;
+    if (failed(emitProgram(block, item)))
+      result = failure();
+    idle = false;
+    SmallVector<Value> rings;
+    for (int64_t depth : depths)
+      rings.append({group.block[depth].slot, group.block[depth].parity});
+    scf::YieldOp::create(b, loc, rings);
+  }
+  group = before;
+  for (auto [i, depth] : llvm::enumerate(depths))
+    group.block[depth] = {branch.getResult(2 * i), branch.getResult(2 * i + 1)};
+  return result;
 }
 
 LogicalResult Emitter::emitBody(Block &block) {
@@ -37,13 +69,16 @@ LogicalResult Emitter::emitBody(Block &block) {
     pending.clear();
   };
   for (Operation &op : block) {
+    const bool isScalar = op.getNumResults() == 1 && op.getResult(0).getType().isIntOrIndex();
+    if (idle && !isScalar && !isa<TakeOp, WaitOp, ArriveOp, LoopOp>(op))
+      continue;
     if (auto take = dyn_cast<TakeOp>(op)) {
       emitTake(take);
     } else if (auto position = dyn_cast<PositionOp>(op)) {
       scalars[position.getPosition()] = itemPosition;
     } else if (isa<PassOp, YieldOp>(op)) {
       continue;
-    } else if (op.getNumResults() == 1 && op.getResult(0).getType().isIntOrIndex()) {
+    } else if (isScalar) {
       if (failed(emitScalar(op)))
         return failure();
     } else if (isLeaderOp(op)) {
