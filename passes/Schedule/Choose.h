@@ -38,7 +38,10 @@ struct Candidate {
   /// What candidates are compared by: tiles of different heights do different amounts of work per item.
   /// Those whose items loop over key blocks are priced for a number of blocks, whose heights differ, too.
   double clocksPerRow() const {
-    return cost.period() / double(schedule.itemRows()) / double(std::max<int64_t>(schedule.keyRows, 1));
+    const int64_t keys = std::max<int64_t>(schedule.keyRows, 1);
+    // Lengths are often multiples of 64 or 128, which leave other key tiles a tail; one of 1024 stands for them.
+    const double tail = double((1024 + keys - 1) / keys * keys) / 1024;
+    return tail * cost.period() / double(schedule.itemRows()) / double(keys);
   }
   /// Refuses if `amount` of something exceeds its `limit`; of several refusals the greatest excess is kept.
   void needs(int64_t amount, int64_t limit, const char *what);

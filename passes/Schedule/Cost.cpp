@@ -166,11 +166,13 @@ private:
 
   OpCost priceOp(Operation &op, GroupOp group) {
     OpCost c;
-    // Four schedulers share the warps of a group.
-    const double lanes = std::min<double>(rates.issue, 32 * double(group.getWarps()));
-    const double mufu = std::min(rates.mufu, rates.mufu / 4 * double(group.getWarps()));
+    // Four schedulers share the warps of a group. Teams go their own ways, so that a circuit has one's part of the work,
+    // as if the others let it through; what they take from each other is in the units' sums.
+    const double teams = double(group.getTeams()), warps = double(group.getWarps()) / teams;
+    const double lanes = std::min<double>(rates.issue, 32 * warps);
+    const double mufu = std::min(rates.mufu, rates.mufu / 4 * warps);
     auto compute = [&](double instructions) {
-      c.threads += instructions / lanes;
+      c.threads += instructions / teams / lanes;
       c.arithmetic += instructions / rates.issue;
     };
     auto slotElements = [](Value slot) {
@@ -178,7 +180,7 @@ private:
       return double(type.getRows() * type.getCols());
     };
     auto slotBytes = [](Value slot) { return double(cast<SlotType>(slot.getType()).getBytes()); };
-    auto sharedTraffic = [&](double bytes) { c.threads += bytes / rates.sharedBytes; };
+    auto sharedTraffic = [&](double bytes) { c.threads += bytes / teams / rates.sharedBytes; };
     // A pair takes two products, two fused ones and the conversion of sine and cosine.
     auto turn = [&](Value tile, Value table) {
       compute(3 * slotElements(tile));
@@ -210,7 +212,8 @@ private:
             width = mma.getBTransposed() ? double(d.getCols()) : double(b.getRows());
           c.tensor = 2 * rows * width * across / (rates.tensorFlops * (rows == 64 ? rates.halfTileFactor : 1));
           c.threads = rates.dependent;
-          c.asynchronous = rates.productLatency + c.tensor;
+          c.asynchronous = rates.productLatency + c.tensor / teams;
+          c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4);
         })
         .Case([&](ReadOp read) {
           if (cast<SlotType>(read.getSlot().getType()).getSpace() != Space::Registers) {
@@ -255,7 +258,7 @@ private:
         .Case<math::Exp2Op, math::Log2Op, math::TanhOp>([&](auto special) {
           double n = double(elements(special.getType()));
           c.exponential = n / rates.mufu;
-          c.threads = n / mufu;
+          c.threads = n / teams / mufu;
         })
         .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp>([](auto) {})
         .Case([&](ScaleOp scale) {

@@ -26,12 +26,15 @@ struct UnitRates {
   double tmaIssue = 8;       ///< clocks between two TMA instructions of one thread
   double dependent = 25;     ///< clocks of a short chain of dependent instructions
   double groupSync = 30;     ///< clocks of a named barrier
+  double productGap = 0;     ///< clocks that the tensor core idles for each product of a warpgroup
 };
 
 inline UnitRates unitRates(const Target &target) {
   if (target.tcgen05)
     return {1.85, 7.4e12, 8192, 0.5, 1200, 250, 52, 1500, 700, 1.05};
-  return {1.75, 4.27e12, 4096, 1.0, 1100, 60, 68, 1500, 700, 1.05};
+  UnitRates hopper{1.75, 4.27e12, 4096, 1.0, 1100, 60, 68, 1500, 700, 1.05};
+  hopper.productGap = 40; // what orders the key tiles of head dims 64 to 256 as they were timed
+  return hopper;
 }
 
 } // namespace fovea
