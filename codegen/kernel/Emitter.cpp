@@ -204,8 +204,6 @@ GroupState::Ring Emitter::advance(const GroupState::Ring &at, int64_t depth) {
 
 LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &item) {
   Block &block = op.getBody().front();
-  if (block.empty())
-    return success();
   group = GroupState();
   group.op = op;
   group.index = index;
@@ -217,6 +215,12 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
     place = sub(group.thread, mul(group.team, i32(teamThreads())));
   }
   group.isLeader = cmp(ICmpPredicate::eq, place, i32(0));
+
+  if (block.empty()) {
+    if (kernel->hasAttr("item_ring") && findsItems())
+      emitFinder();
+    return success();
+  }
 
   SmallVector<int64_t> depths, blockDepths;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())

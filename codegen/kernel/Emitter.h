@@ -108,8 +108,10 @@ private:
   Value itemRing(int64_t part, Value slot);
   void initItemRing();
   bool findsItems();
-  Value askForIndex();
-  void handOnItem(Value index, const GroupState::Ring &at);
+  Value askForIndex(const GroupState::Ring *at = nullptr);
+  void emitFinder();
+  void waitForReaders(const GroupState::Ring &at);
+  Value handOnItem(Value index, const GroupState::Ring &at);
   SmallVector<Value> nextItem(const GroupState::Ring &at);
   // codegen/kernel/Emitter.cpp
   GroupState::Ring advance(const GroupState::Ring &at, int64_t depth);

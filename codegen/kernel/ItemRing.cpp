@@ -1,9 +1,10 @@
 // codegen/kernel/ItemRing.cpp - items that CTAs take as they get free, and how a CTA's groups learn of them.
 //
-// The group that loads finds the items: it asks a counter in memory for the next one when it has issued the loads of an
-// item, looks up what it is, and hands it on through a ring in shared memory. A group reads a slot when it is done with the item before, the loader
-// among them, so nobody waits for a group that waits: the loader waits for readers that are kItemRing items behind, which are
-// never behind it for want of a later item.
+// A warp that has nothing else to do finds the items: it asks a counter in memory for the next index, looks up what it stands
+// for, and hands that on through a ring in shared memory. Where there is no such warp, the group that loads does it behind the
+// loads of an item. A group reads a slot when it is done with the item before, the loader among them, so nobody waits for a
+// group that waits: the finder waits for readers that are kItemRing items behind, which are never behind it for want of a
+// later item. A longer ring would deal items out long before they are worked on, and balance worse.
 // Each index is asked for once, by a CTA that is done with one, so that a launch of n items counts to n: atom.inc with the
 // limit n - 1 leaves the counter at zero for the next launch.
 #include "codegen/common/Mbarrier.h"
@@ -20,14 +21,17 @@ using namespace fovea::codegen;
 using namespace fovea::tile;
 using LLVM::ICmpPredicate;
 
-static GroupOp loader(KernelOp kernel) {
+static GroupOp finder(KernelOp kernel) {
+  GroupOp loader;
   for (GroupOp group : kernel.getBody().getOps<GroupOp>()) {
+    if (group.getBody().front().empty())
+      return group;
     bool loads = false;
     group.walk([&](LoadOp) { loads = true; });
-    if (loads)
-      return group;
+    if (loads && !loader)
+      loader = group;
   }
-  return {};
+  return loader;
 }
 
 // Part 0: the words of an item, 1: the barrier of handed-on items, 2: that of read ones.
@@ -47,14 +51,39 @@ void Emitter::initItemRing() {
   }
 }
 
-bool Emitter::findsItems() { return GroupOp(group.op) == loader(kernel); }
+bool Emitter::findsItems() { return GroupOp(group.op) == finder(kernel); }
 
-// The next index, behind those that the CTAs begin with. The warp asks as one.
-Value Emitter::askForIndex() {
+// The program of a warp that only finds items.
+void Emitter::emitFinder() {
+  Type i32t = b.getI32Type();
+  SmallVector<Value> init{blockId(b, loc), i32(0), i32(0)};
+  auto begin = cmp(ICmpPredicate::eq, group.warp, i32(0));
+  ifThen(begin, [&] {
+    scf::WhileOp::create(
+        b, loc, TypeRange{i32t, i32t, i32t}, init,
+        [&](OpBuilder &, Location, ValueRange args) {
+          Value more = handOnItem(args[0], {args[1], args[2]});
+          scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::ne, more, i32(0)), args);
+        },
+        [&](OpBuilder &, Location, ValueRange args) {
+          GroupState::Ring at = advance({args[1], args[2]}, kItemRing);
+          scf::YieldOp::create(b, loc, ValueRange{askForIndex(&at), at.slot, at.parity});
+        });
+  });
+}
+
+void Emitter::waitForReaders(const GroupState::Ring &at) {
+  mbarrierWait(b, loc, itemRing(2, at.slot), LLVM::XOrOp::create(b, loc, b.getI32Type(), at.parity, i32(1)));
+}
+
+// The next index, behind those that the CTAs begin with, once the slot for its item has been read. The warp asks as one.
+Value Emitter::askForIndex(const GroupState::Ring *at) {
   auto asked = scf::IfOp::create(b, loc, TypeRange{b.getI32Type()}, cmp(ICmpPredicate::eq, lane, i32(0)), /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&asked.getThenRegion().front());
+    if (at)
+      waitForReaders(*at);
     Value last = addI32(b, loc, argument(params.scalar("items")), uint32_t(-1));
     Value taken = LLVM::AtomicRMWOp::create(b, loc, LLVM::AtomicBinOp::uinc_wrap, argument(params.scalar("counter")),
                                             last, LLVM::AtomicOrdering::monotonic, "device");
@@ -66,8 +95,9 @@ Value Emitter::askForIndex() {
   return add(shuffleIdx(b, loc, asked.getResult(0), i32(0)), gridDim(b, loc));
 }
 
-// Looks up the item of an index, or of the next one that stands for work, and hands it on. Each lane holds all of it.
-void Emitter::handOnItem(Value index, const GroupState::Ring &at) {
+// Looks up the item of an index, or of the next one that stands for work, and hands it on once the slot has been read.
+// Returns whether there was one (i32). Each lane holds all of it.
+Value Emitter::handOnItem(Value index, const GroupState::Ring &at) {
   const size_t words = itemArguments(true);
   SmallVector<Type> types(2 + words, b.getI32Type()); // index, whether it has work, what describes it
   auto search = scf::WhileOp::create(
@@ -100,12 +130,13 @@ void Emitter::handOnItem(Value index, const GroupState::Ring &at) {
   SmallVector<Value> item(search.getResults().drop_front());
   item.resize(kItemWords, i32(0));
   asLeader([&] {
-    mbarrierWait(b, loc, itemRing(2, at.slot), LLVM::XOrOp::create(b, loc, b.getI32Type(), at.parity, i32(1)));
+    waitForReaders(at);
     for (int64_t word = 0; word < kItemWords; word += 4)
       storeShared(b, loc, packVector(b, loc, ValueRange(item).slice(word, 4)),
                   addI32(b, loc, itemRing(0, at.slot), uint32_t(4 * word)));
     mbarrierArrive(b, loc, itemRing(1, at.slot));
   });
+  return item[0];
 }
 
 // Whether there is an item (i32), then what describes it.
