@@ -17,7 +17,7 @@ std::string warpsOf(const GroupSchedule &g) {
 
 std::string orderOf(const Schedule &s) {
   if (s.keyRows)
-    return "tiles in memory order, heads innermost; persistent CTAs take the next item from a counter when they begin one";
+    return "persistent CTAs; one warp takes the next item from a counter and looks it up while the others work";
   return s.persistent ? "tiles in memory order, heads innermost; persistent CTAs take every grid-th item"
                       : "tiles in memory order, heads innermost; one CTA per item, in the hardware's order";
 }

@@ -49,7 +49,7 @@ public:
       kernel->setAttr("refused", n.b.getStringAttr(refusal));
     if (p.queries.kind == RowSpace::Kind::Jagged)
       kernel->setAttr("jagged_queries", n.b.getUnitAttr());
-    if (rowsDiffer() && (p.queries.kind == RowSpace::Kind::Jagged || p.keys.kind == RowSpace::Kind::Dense))
+    if (heavyFirst())
       kernel->setAttr("heavy_first", n.b.getI64IntegerAttr((p.headDim + p.valueDim) * p.element.getIntOrFloatBitWidth() / 8));
     if (p.keys.kind == RowSpace::Kind::Jagged)
       kernel->setAttr("key_offsets", n.b.getStringAttr(p.keys.name));
@@ -88,6 +88,11 @@ private:
     if (p.spec)
       check(declareTables(n.b, p.spec));
     n.note(describe(range) + (range.isInterval() ? "" : ", and a predicate on what is left"));
+    const bool jagged = p.queries.kind == RowSpace::Kind::Jagged;
+    n.note(jagged ? heavyFirst() ? "items: from the last row to the first, whose later rows see more keys; heads innermost"
+                                 : "items: tiles in memory order, heads innermost"
+           : heavyFirst() ? "items: of the heads whose keys stay in L2 together, the tiles with the most keys first"
+                          : "items: the tiles of one head after another");
     n.note(s.maxFree ? "softmax: the maximum of the first key block stays; a row that outgrows it takes a cold path"
                      : "softmax: a running maximum; the output is rescaled where it grows");
     const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
@@ -130,6 +135,9 @@ private:
       return llvm::any_of(clauses, [](const Clause &c) { return llvm::any_of(c, [](const Bound &b) { return b.block; }); });
     };
     return moves(range.upper) && !moves(range.lower);
+  }
+  bool heavyFirst() const {
+    return rowsDiffer() && (p.queries.kind == RowSpace::Kind::Jagged || p.keys.kind == RowSpace::Kind::Dense);
   }
   // Beyond a jagged sequence lie its neighbour's rows; beyond a dense one TMA reads zeros.
   bool clears() const { return p.keys.kind == RowSpace::Kind::Jagged; }
