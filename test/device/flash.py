@@ -84,9 +84,9 @@ class Bench:
             except RuntimeError as error:
                 print(f"{title}: {who} cannot: {str(error).splitlines()[0][:120]}")
                 del runs[who]
-        found = {who: [] for who in runs}
-        for _ in range(self.a.rounds):
-            for who, run in runs.items():
+        found, turns = {who: [] for who in runs}, list(runs.items())
+        for n in range(self.a.rounds):  # everyone begins a round in turn: the card gets warm
+            for who, run in turns[n % len(turns):] + turns[:n % len(turns)]:
                 found[who].append(self.milliseconds(run))
         ms = {who: statistics.median(t) for who, t in found.items()}
         peers = [t for who, t in ms.items() if not who.startswith("ours")]
@@ -103,6 +103,19 @@ class Bench:
                 self.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
         return run
 
+    def flex(self, q, k, v, window):
+        """FlexAttention, compiled, with a block mask of the window."""
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        mask = create_block_mask(lambda b, h, i, j: (i >= j) & (i - j <= window), None, None, q.shape[2], k.shape[2], device="cuda")
+        compiled = self.torch.compile(flex_attention, dynamic=False)
+        return lambda: compiled(q, k, v, block_mask=mask)
+
+    def copy_rate(self):
+        """Bytes per second that a copy moves, of 1 GiB read and as much written."""
+        a, b = (self.torch.empty(1 << 28, device="cuda") for _ in range(2))
+        return 2 * 4 * a.numel() / self.milliseconds(lambda: b.copy_(a)) * 1e3
+
     def dense(self, shape, pattern, batch, rows, more=()):
         heads, key_heads, depth = SHAPES[shape]
         q, k, v = (self.random(batch, rows, h, depth) for h in (heads, key_heads, key_heads))
@@ -110,7 +123,9 @@ class Bench:
         causal, window = pattern != "full", (1024, 0) if pattern == "window" else (-1, -1)
         if self.fa3:
             runs["FA3"] = lambda: self.fa3.flash_attn_func(q, k, v, causal=causal, window_size=window)
-        if pattern != "window":
+        if pattern == "window":
+            runs["Flex"] = self.flex(q, k, v, 1024)
+        else:
             runs["cuDNN"] = self.cudnn(q, k, v, causal)
         pairs = rows * 1024 if pattern == "window" else rows * rows / (1 + causal)
         self.time(f"{shape} {pattern} {batch} x {rows}", 4 * batch * heads * pairs * depth, runs)
@@ -144,6 +159,9 @@ class Bench:
         if self.fa3:
             runs["FA3 with its copy"] = lambda: self.fa3.flash_attn_varlen_func(q.expand(batch, n, 4, 128).reshape(batch * n, 4, 128), k, v, starts, offsets, n, most)
         self.time(f"pool {n} B {batch} L {longest}", float(lengths.double().sum()) * 16 * 128 * n, runs)
+        moved = 2 * (k.numel() + v.numel() + o.numel()) + 4 * lse.numel()
+        print(f"pool {n}: {moved / 1e9:.2f} GB, at the rate of a copy {moved / self.copy_rate() * 1e3:.4f} ms", flush=True)
+        self.rows.append({"floor": f"pool {n}", "bytes": moved, "copy_bytes_per_s": self.copy_rate()})
 
     def run(self):
         self.torch.manual_seed(0)
