@@ -37,23 +37,26 @@ def turned(x, angles, rotary):
     return y if on_load else x.detach() + y - y.detach()  # the caller has turned x: only the gradient knows
 
 
-def exact(q, k, v, do, offsets, block, rotary={}, table=None, by_position=False):
-    """o, lse, dq, dk, dv in f64 on the GPU, NaN outside of the sequences."""
+def exact(q, k, v, do, offsets, block, rotary={}, table=None, by_position=False, gated=()):
+    """o, lse, dq, dk, dv in f64 on the GPU, NaN outside of the sequences; dgate and dresidual if `gated` is (gate, residual)."""
     rows, heads, depth = q.shape
-    names = ("o", "lse", "dq", "dk", "dv")
+    names = ("o", "lse", "dq", "dk", "dv") + ("dgate", "dresidual") * bool(gated)
     out = {n: torch.full((rows, heads) if n == "lse" else q.shape, math.nan, device="cuda", dtype=torch.float64) for n in names}
     for begin, end in zip(offsets[:-1], offsets[1:]):
         for r in range(begin, end, block):
             s = slice(r, min(r + block, end))
-            leaves = [x[s].double().detach().requires_grad_(True) for x in (q, k, v)]
+            leaves = [x[s].double().detach().requires_grad_(True) for x in (q, k, v, *gated)]
             angles = None if table is None else table[s.start - begin:s.stop - begin] if by_position else table[s]
             Q, K, V = (turned(x, angles.double() if rotary else None, rotary.get(n)).transpose(0, 1) for n, x in zip("qkv", leaves))
             scores = Q @ K.transpose(1, 2) / math.sqrt(depth)
             o = scores.softmax(-1) @ V
+            if gated:
+                gate, residual = (x.transpose(0, 1) for x in leaves[3:])
+                o = o * gate.sigmoid() + residual
             grads = torch.autograd.grad(o, leaves, do[s].double().transpose(0, 1))
             out["lse"][s] = scores.detach().logsumexp(-1).T
             out["o"][s] = o.detach().transpose(0, 1)
-            for n, g in zip(("dq", "dk", "dv"), grads):
+            for n, g in zip(("dq", "dk", "dv", "dgate", "dresidual"), grads):
                 out[n][s] = g
     return out
 
@@ -99,8 +102,8 @@ def check(kernels, manifest, spec):
     for length in lengths_for(block):
         offsets.append(offsets[-1] + length)
     rows = offsets[-1] + 9
-    q, k, v, do = packed(rows, heads, depth, dtype, 4)
-    for x in (q, k, v, do):
+    q, k, v, do, *gated = packed(rows, heads, depth, dtype, 6 if spec.gate else 4)
+    for x in (q, k, v, do, *gated):
         x[:FIRST], x[offsets[-1]:] = math.nan, math.inf
         x[offsets[5]:offsets[6]] = math.nan
         if block < 128:
@@ -110,11 +113,15 @@ def check(kernels, manifest, spec):
         table = angles(200 if spec.by_position else rows, depth, spec.f32_table)
         if not spec.by_position:
             table[:FIRST], table[offsets[-1]:] = math.nan, math.inf
-    given = {} if table is None else {"sinu": table}
-    forward_given = given if any(on_load for _, on_load in spec.rotary.values()) else {}
+    tables = {} if table is None else {"sinu": table}
+    forward_given = dict(tables) if any(on_load for _, on_load in spec.rotary.values()) else {}
+    given = dict(tables)
+    if gated:
+        forward_given.update(gate=gated[0], residual=gated[1])
+        given["gate"] = gated[0]
     inside = torch.zeros(rows, dtype=torch.bool, device="cuda")
     inside[FIRST:offsets[-1]] = True
-    want = exact(q, k, v, do, offsets, block, spec.rotary, table, spec.by_position)
+    want = exact(q, k, v, do, offsets, block, spec.rotary, table, spec.by_position, gated)
     if spec.packed:
         want["dz"] = torch.cat([want[n].flatten(1) for n in ("dq", "dk", "dv")], -1)
     poisoned = lambda *shape, dtype=dtype: torch.full(shape, POISON, device="cuda", dtype=dtype)
@@ -130,6 +137,8 @@ def check(kernels, manifest, spec):
         # A packed gradient with other columns behind it: they are somebody else's.
         wide = poisoned(rows, 3 * heads * depth + 16)
         grads = {"dz": wide[:, :-16]} if spec.packed else {n: poisoned(rows, heads, depth) for n in ("dq", "dk", "dv")}
+        if gated:
+            grads.update({n: poisoned(rows, heads, depth) for n in ("dgate", "dresidual")})
         run = kernels.prepare("backward", q=q, k=k, v=v, dout=do, offsets=cuts, **grads, **given, **more)
         run()
         if spec.packed and not bool((wide[:, -16:] == POISON).all()):

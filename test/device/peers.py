@@ -185,3 +185,37 @@ def rotary_forward(others, plain, t, spec, offsets):
             attention()
         runs.update({"fa2_varlen": attention, "eager_rotary_and_fa2": unfused})
     return runs
+
+
+def compiled(function, *arguments):
+    """Compiled where torch.compile works here, else eager."""
+    try:
+        found = torch.compile(function, dynamic=False)
+        found(*arguments)
+        return found
+    except Exception:
+        return function
+
+
+def gated(others, plain, t, operation):
+    """Unfused: the gated residual in torch (compiled, one kernel) behind our plain forward and FlashAttention 2's, or before their backward."""
+    if operation == "forward":
+        arguments = t["o"], t["gate"], t["residual"]
+        gate = compiled(lambda o, g, r: o * g.sigmoid() + r, *arguments)
+        launch = plain.prepare("forward", **{n: t[n] for n in ("q", "k", "v", "o", "offsets")})
+    else:
+        def gradients(d, o, g):
+            s = g.sigmoid()
+            return d * s, d * o * (s - s * s)
+        arguments = t["dout"], t["o"], t["gate"]
+        gate = compiled(gradients, *arguments)
+        launch = plain.prepare("backward", **{n: t[n] for n in ("q", "k", "v", "dout", "dq", "dk", "dv", "offsets")})
+    work = lambda: gate(*arguments)
+
+    def behind(attention):
+        return lambda: (attention(), work())
+    runs = {"fovea_plain": launch, "torch_gate": work, "fovea_plain_and_torch_gate": behind(launch)}
+    if "fa2_varlen" in others:
+        attention = others["fa2_varlen"][operation]
+        runs.update({"fa2_varlen": attention, "fa2_and_torch_gate": behind(attention)})
+    return runs

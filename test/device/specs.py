@@ -13,6 +13,7 @@ class Spec:
     by_position: bool = False
     f32_table: bool = False
     packed: bool = False
+    gate: bool = False  # epilogue : o * sigmoid(gate) + residual
     schedule: str = ""
 
     def text(self, name):
@@ -25,8 +26,9 @@ class Spec:
                 origin = f" = rotary({', '.join(words)})"
             lines.append(f"  {tensor} : {self.dtype} [jagged offsets, {self.heads} heads, {self.depth}]{origin}")
         emit = "backward(packed dz)" if self.packed else "backward"
+        epilogue = "  epilogue : o * sigmoid(gate) + residual\n" * self.gate
         schedule = f"  schedule sm_90a {{ {self.schedule} }}\n" if self.schedule else ""
-        return f"attention {name} {{\n" + "\n".join(lines) + f"\n  pattern : block_diagonal({self.block})\n  emit : forward(lse), {emit}\n{schedule}}}\n"
+        return f"attention {name} {{\n" + "\n".join(lines) + f"\n  pattern : block_diagonal({self.block})\n{epilogue}  emit : forward(lse), {emit}\n{schedule}}}\n"
 
 
 def every(pairing, on_load, names="qkv"):
@@ -42,6 +44,11 @@ def specs():
     for depth in (64, 128):
         found[f"n64_d{depth}_split"] = Spec(64, depth, schedule="roles : split")
     found["n64_d128_h3"] = Spec(64, 128, heads=3)
+    # A gated residual, whose backward also makes the gradients of gate and residual.
+    for block, depth in ((64, 64), (64, 128), (64, 256), (16, 64), (128, 128)):
+        found[f"n{block}_d{depth}_gate"] = Spec(block, depth, gate=True)
+    found["n32_d96_gate_f16"] = Spec(32, 96, heads=2, dtype="f16", gate=True, packed=True)
+    found["n64_d128_gate_rotary"] = Spec(64, 128, heads=3, rotary=every("interleaved", False), packed=True, gate=True)
     # Behind rotary embeddings: applied by the caller, gradients packed; or turned on load.
     found["n64_d128_rotary"] = Spec(64, 128, heads=3, rotary=every("interleaved", False), packed=True)
     found["n64_d128_rotary_halves"] = Spec(64, 128, heads=3, rotary=every("halves", False), packed=True)

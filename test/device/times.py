@@ -10,7 +10,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from torch_ads_block import Kernels
 from check import angles, tile_list
-from peers import peers, rotary_backward, rotary_forward
+from peers import gated, peers, rotary_backward, rotary_forward
 from specs import specs
 
 
@@ -49,6 +49,11 @@ WORKLOADS = {
     "plain_h3": ("n64_d128_h3", 64, 3, 128, of_rows(1717000), ("backward",)),
     "rotary_on_load": ("n64_d128_load", 64, 4, 128, mixed(1152, 2000, 0.7), ("forward", "backward")),
     "rotary_on_load_position": ("n64_d128_load_position", 64, 4, 128, mixed(1152, 2000, 0.7), ("forward", "backward")),
+    "gate": ("n64_d128_gate", 64, 4, 128, mixed(1152, 2000, 0.7), ("forward", "backward")),
+    "gate_d64": ("n64_d64_gate", 64, 4, 64, mixed(1152, 2000, 0.7), ("forward", "backward")),
+    "split_d128": ("n64_d128_split", 64, 4, 128, mixed(1152, 2000, 0.7), ("backward",)),
+    "split_d64": ("n64_d64_split", 64, 4, 64, mixed(1152, 2000, 0.7), ("backward",)),
+    "blocks_128_d256": ("n128_d256", 128, 4, 256, mixed(576, 2000, 0.7), ("forward", "backward")),
     "batch_12": ("n64_d128", 64, 4, 128, mixed(12, 2000, 0.7), ("forward", "backward")),
 }
 TINY = 0.2  # ms
@@ -112,12 +117,16 @@ def workload(kernels, name, rounds, runtime):
         t["dz"] = torch.empty(rows, 3 * heads * depth, device="cuda", dtype=torch.bfloat16)
     else:
         t.update({n: torch.empty_like(t["q"]) for n in ("dq", "dk", "dv")})
+    if spec.gate:
+        t.update({n: fresh() for n in ("gate", "residual")}, **{n: torch.empty_like(t["q"]) for n in ("dgate", "dresidual")})
     t["offsets"] = torch.tensor(offsets, device="cuda", dtype=torch.int32)
     if spec.rotary:
         t["sinu"] = angles(max(lengths) if spec.by_position else rows, depth, spec.f32_table)
     on_load = any(load for _, load in spec.rotary.values())
     gradients = ("dz",) if spec.packed else ("dq", "dk", "dv")
     uses = {"forward": ("q", "k", "v", "o") + ("sinu",) * on_load, "backward": ("q", "k", "v", "dout", *gradients) + ("sinu",) * bool(spec.rotary)}
+    if spec.gate:
+        uses = {"forward": uses["forward"] + ("gate", "residual"), "backward": uses["backward"] + ("gate", "dgate", "dresidual")}
     others, missing = peers(t["q"], t["k"], t["v"], offsets, block)
     flops = 4 * heads * depth * sum(min(block, e - r) ** 2 for b, e in zip(offsets[:-1], offsets[1:]) for r in range(b, e, block))
     results = []
@@ -130,7 +139,9 @@ def workload(kernels, name, rounds, runtime):
         takes_list = any(p.get("tensor", "").startswith("tiles_") for k in manifest["kernels"] if k["name"] == operation for p in k["params"])
         if takes_list and (lists := tile_list(manifest, offsets)):
             runs["fovea_list"] = ours.prepare(operation, **launch, **lists)
-        if not spec.rotary:
+        if spec.gate:
+            runs.update(gated(others, Kernels(next(kernels.glob(f"n{block}_d{depth}.*.json")), runtime), t, operation))
+        elif not spec.rotary:
             runs.update({n: p[operation] for n, p in others.items() if operation in p})
         elif operation == "backward":
             runs.update(rotary_backward(others, t, spec))
