@@ -85,4 +85,19 @@ bool usesSoftmax(SpecOp spec) {
   return false;
 }
 
+bool countsSequences(Value table, unsigned axis) {
+  for (Operation *user : table.getUsers()) {
+    auto lookup = dyn_cast<LookupOp>(user);
+    if (!lookup || axis >= lookup.getIndices().size())
+      continue;
+    auto index = dyn_cast<BlockArgument>(lookup.getIndices()[axis]);
+    Operation *map = lookup->getParentOp();
+    // Indices follow the values of the operands: (i, j, h, b, ...) of a pair, (i, h, d, b, ...) of an element.
+    const unsigned values = isa<MaskWhereOp>(map) ? 0 : map->getNumOperands() - (isa<ScatterAddOp>(map) ? 1 : 0);
+    if (index && index.getOwner()->getParentOp() == map && index.getArgNumber() == values + 3)
+      return true;
+  }
+  return false;
+}
+
 } // namespace fovea::attn

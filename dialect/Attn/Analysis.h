@@ -33,6 +33,9 @@ bool hasDefaultScore(SpecOp spec);
 /// True when the spec holds a softmax (or its gradient), false for pointwise weights.
 bool usesSoftmax(SpecOp spec);
 
+/// Whether dimension `axis` of a table that look-ups index counts sequences: `t[b]`.
+bool countsSequences(mlir::Value table, unsigned axis);
+
 } // namespace fovea::attn
 
 #endif // FOVEA_DIALECT_ATTN_ANALYSIS_H

@@ -29,7 +29,7 @@ static Expected<std::vector<Comparison>> checkOperation(const Module &module, co
   std::vector<Comparison> results;
   for (const OutputShape &output : *shapes)
     results.push_back(compare({output.name, output.dtype, exact->tensors.at(output.name).values,
-                               plain->tensors.at(output.name).values, actual->at(output.name).bytes},
+                               plain->tensors.at(output.name).values, actual->at(output.name).bytes, output.owned},
                               output.shape));
   allowCancellation(results);
   return results;

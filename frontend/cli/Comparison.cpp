@@ -63,7 +63,8 @@ Comparison compare(const ComparedOutput &output, const std::vector<int64_t> &sha
   result.name = output.name;
   int size = dtypeBytes(output.dtype);
   std::vector<double> actual = decodeElements(output.actual, output.dtype);
-  if (actual.size() != output.exact.size() || output.plain.size() != output.exact.size()) {
+  if (actual.size() != output.exact.size() || output.plain.size() != output.exact.size() ||
+      (!output.owned.empty() && output.owned.size() != output.exact.size())) {
     result.nans = 1;
     result.firstProblem = output.name + " has " + std::to_string(actual.size()) + " elements, the meaning has " +
                           std::to_string(output.exact.size());
@@ -79,7 +80,7 @@ Comparison compare(const ComparedOutput &output, const std::vector<int64_t> &sha
   for (int64_t i = 0; i < int64_t(actual.size()); ++i) {
     double exact = output.exact[i];
     bool poison = isPoison(output.actual, i, size);
-    if (std::isnan(exact)) { // no sequence owns it
+    if (!output.owned.empty() && !output.owned[i]) {
       if (!poison) {
         ++result.strayWrites;
         problem(i, "belongs to no sequence, but was written (" + number(actual[i]) + ")");
@@ -93,7 +94,7 @@ Comparison compare(const ComparedOutput &output, const std::vector<int64_t> &sha
       continue;
     }
     if (!std::isfinite(exact) || !std::isfinite(actual[i])) {
-      if (exact != actual[i]) {
+      if (exact != actual[i] && !(std::isnan(exact) && std::isnan(actual[i]))) {
         ++result.nans;
         problem(i, "is " + number(actual[i]) + "; expected " + number(exact));
       }

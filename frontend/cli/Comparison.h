@@ -1,8 +1,8 @@
 // frontend/cli/Comparison.h - is a kernel's output right? Standard C++ only, so that it can be tested alone.
 //
 // The rule: the largest error against the f64 meaning is at most twice that of the same mathematics done by a plain
-// 16-bit implementation, plus the rounding floor; a NaN never passes; every element that a sequence owns has been
-// written, and none that no sequence owns.
+// 16-bit implementation, plus the rounding floor; a NaN passes only where the meaning is one; every element that a
+// sequence owns has been written, and none that no sequence owns.
 #pragma once
 
 #include "runtime/abi/DType.h"
@@ -15,13 +15,14 @@ namespace fovea {
 /// Outputs are filled with this byte before a launch. In every floating type, all bits set is a NaN.
 constexpr unsigned char kPoisonByte = 0xff;
 
-/// One output, three ways. `exact` and `plain` hold NaN at elements that no sequence owns.
+/// One output, three ways.
 struct ComparedOutput {
   std::string name;
   DType dtype = DType::BF16;
   std::vector<double> exact;  ///< the f64 meaning
   std::vector<double> plain;  ///< a plain 16-bit implementation
   std::string actual;         ///< the kernel's bytes, contiguous
+  std::vector<bool> owned;    ///< whether a sequence owns the element; empty: all are
 };
 
 struct Comparison {
@@ -33,7 +34,7 @@ struct Comparison {
   double snrDb = 0;            ///< signal to noise, 10 log10(sum exact^2 / sum error^2); inf without error
   double plainSnrDb = 0;
   int64_t unwritten = 0;       ///< owned, but still poison
-  int64_t nans = 0;            ///< NaN (or an infinity too many) where the meaning has none
+  int64_t nans = 0;            ///< NaN or infinite where the meaning is not, or the other way round
   int64_t strayWrites = 0;     ///< not owned, but no longer poison
   double largest = 0;          ///< magnitude of the largest exact element
   std::string firstProblem;    ///< where and what, of the first bad element; empty when all is well

@@ -3,6 +3,8 @@
 #include "dialect/Attn/Reference/Batch.h"
 #include "frontend/cli/Elements.h"
 
+#include <cmath>
+
 namespace fovea {
 using namespace attn;
 
@@ -16,7 +18,10 @@ Expected<std::vector<OutputShape>> outputShapes(SpecOp spec, const Arrays &input
     auto type = llvm::cast<AttnTensorType>(value.getType());
     int64_t heads = mlir::ShapedType::isDynamic(type.getHeads()) ? batch->launchHeads() : type.getHeads();
     reference::HostTensor host = toHost(*batch, makeTensor(*batch, type, 0, heads));
-    outputs.push_back({llvm::cast<mlir::StringAttr>(name).str(), dtypeOf(type.getElementType()), host.shape});
+    std::vector<bool> owned; // zeros, and NaN where no sequence owns an element
+    for (double element : host.values)
+      owned.push_back(!std::isnan(element));
+    outputs.push_back({llvm::cast<mlir::StringAttr>(name).str(), dtypeOf(type.getElementType()), host.shape, owned});
   }
   return outputs;
 }

@@ -11,6 +11,7 @@ struct OutputShape {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
+  std::vector<bool> owned; ///< of each element: whether a sequence owns it
 };
 
 /// Copies the inputs to the device, fills the outputs with `fill` bytes, launches `operation`, waits, and copies the

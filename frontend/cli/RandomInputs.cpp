@@ -1,4 +1,5 @@
 // frontend/cli/RandomInputs.cpp - a random launch for any spec, from the types of its inputs alone.
+#include "dialect/Attn/Analysis.h"
 #include "frontend/cli/Elements.h"
 #include "frontend/cli/Inputs.h"
 
@@ -79,9 +80,9 @@ private:
   }
 
   /// The dimensions in memory (Evaluator.h, NamedTensors).
-  std::vector<int64_t> shapeOf(AttnTensorType type) {
+  std::vector<int64_t> shapeOf(mlir::BlockArgument argument) {
     std::vector<int64_t> shape;
-    for (AxisAttr axis : type.getAxes()) {
+    for (auto [n, axis] : llvm::enumerate(llvm::cast<AttnTensorType>(argument.getType()).getAxes())) {
       RowsAttr rows = axis.getRows();
       bool hasBatch = rows && (rows.getKind() == RowsKind::Dense || rows.getKind() == RowsKind::Fixed);
       if (hasBatch)
@@ -94,6 +95,8 @@ private:
       } else if (axis.getKind() == AxisKind::Rows) {
         bool jagged = rows.getKind() == RowsKind::Jagged;
         shape.push_back(jagged ? offsets[rows.getName().str()].back() + size.paddingRows : length(rows, 0));
+      } else if (countsSequences(argument, unsigned(n))) {
+        shape.push_back(size.batch);
       } else if (mlir::ShapedType::isDynamic(axis.getSize())) {
         // Heads and table lengths known at launch: a few heads, and an entry for every distance of two positions.
         shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(size.longest, 1));
@@ -105,7 +108,7 @@ private:
 
   NpyArray makeTensor(mlir::BlockArgument argument) {
     auto type = llvm::cast<AttnTensorType>(argument.getType());
-    NpyArray array{dtypeOf(type.getElementType()), shapeOf(type), {}};
+    NpyArray array{dtypeOf(type.getElementType()), shapeOf(argument), {}};
     int64_t count = 1;
     for (int64_t extent : array.shape)
       count *= extent;

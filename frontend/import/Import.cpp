@@ -28,8 +28,10 @@ public:
     const sema::Emit &emit = spec.emit;
     StringAttr packed = emit.packed ? builder.getStringAttr(*emit.packed) : StringAttr();
     op.setEmitAttr(attn::EmitAttr::get(builder.getContext(), emit.lse, emit.backward, emit.deterministic, packed));
-    if (!spec.schedules.empty())
+    if (!spec.schedules.empty()) {
       op.setScheduleAttr(schedules());
+      op->setLoc(FusedLoc::get(builder.getContext(), {at(spec.range)}, schedulePlaces()));
+    }
     builder.setInsertionPointToEnd(&op.getBody().front());
     arguments = op.getBody().getArguments();
     tables = arguments.drop_front(types.firstTable);
@@ -180,6 +182,14 @@ private:
   }
 
   //===-- schedules -------------------------------------------------------------------------------------------===//
+
+  // Where each target's clause stands, for who finds out that it cannot be obeyed.
+  DictionaryAttr schedulePlaces() {
+    SmallVector<NamedAttribute> places;
+    for (const sema::ScheduleOverrides &schedule : spec.schedules)
+      places.push_back(builder.getNamedAttr(schedule.target, LocationAttr(at(schedule.range))));
+    return builder.getDictionaryAttr(places);
+  }
 
   DictionaryAttr schedules() {
     SmallVector<NamedAttribute> targets;

@@ -39,9 +39,11 @@ bool Expressions::readPattern(const ast::Expr &e, NamedPattern &pattern) {
   };
   auto size = [&](const ast::Expr &arg, int64_t least, const char *what) -> std::optional<int64_t> {
     auto value = wholeNumber(arg);
-    if (value && *value >= least && *value <= (int64_t(1) << 31))
+    constexpr int64_t most = int64_t(1) << 31;
+    if (value && *value >= least && *value <= most)
       return value;
-    diagnostics.error(arg.range, Twine("expected ") + what + " as a whole number from " + Twine(least) + ", found '" +
+    diagnostics.error(arg.range, Twine("expected ") + what + " as a whole number from " + Twine(least) +
+                                     (value && *value > most ? " to " + std::to_string(most) : "") + ", found '" +
                                      format(arg) + "'");
     return std::nullopt;
   };

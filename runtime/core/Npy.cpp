@@ -128,6 +128,8 @@ const char *npyDescr(DType type) {
 Expected<NpyArray> parseNpy(std::string_view file, DType wanted, const std::string &origin) {
   auto refuse = [&](const std::string &text) { return Error{origin + ": " + text}; };
   auto byte = [&](size_t i) { return static_cast<unsigned char>(file[i]); };
+  if (file.substr(0, 4) == std::string_view("PK\3\4", 4))
+    return refuse("an archive of several arrays (.npz); save each with numpy.save and pass one .npy file for each tensor");
   if (file.size() < 10 || file.substr(0, 6) != kMagic)
     return refuse("not a .npy file (its first bytes are not those that numpy.save writes)");
   int version = byte(6);

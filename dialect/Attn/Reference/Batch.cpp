@@ -271,8 +271,10 @@ HostTensor toHost(const Batch &batch, const TensorValue &value) {
   for (auto [axis, flat] : llvm::zip(value.type.getAxes(), value.sizes)) {
     int64_t size = flat;
     if (hasBatchDimension(axis)) {
+      // Of no sequence, too, the rows are as many as the launch says.
+      const int64_t blocks = axis.getKind() == AxisKind::Blocks ? axis.getSize() : 1;
       shape.push_back(batch.sequences());
-      size = batch.sequences() ? size / batch.sequences() : 0;
+      size = (batch.length(axis.getRows(), 0) + blocks - 1) / blocks;
     }
     shape.push_back(size);
   }

@@ -74,6 +74,8 @@ TEST(Npy, RefusesFortranOrderAndOtherTypes) {
 }
 
 TEST(Npy, RefusesDamage) {
+  EXPECT_EQ(problem(std::string("PK\3\4") + std::string(30, '\0')),
+            "x.npy: an archive of several arrays (.npz); save each with numpy.save and pass one .npy file for each tensor");
   EXPECT_EQ(problem(""), "x.npy: not a .npy file (its first bytes are not those that numpy.save writes)");
   EXPECT_EQ(problem(file("{}", "", 3)), "x.npy: a .npy file of version 3; versions 1 and 2 are read");
   EXPECT_EQ(problem(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abcd")),

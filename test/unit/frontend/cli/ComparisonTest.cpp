@@ -18,6 +18,7 @@ ComparedOutput right() {
   output.exact = {1.0, -2.0, 0.5, kNan};
   output.plain = {1.0, -2.0, 0.5 + 0x1p-9, kNan};
   output.actual = encodeElements({1.0, -2.0, 0.5}, DType::BF16) + "\xff\xff";
+  output.owned = {true, true, true, false};
   return output;
 }
 
@@ -70,6 +71,18 @@ TEST(Comparison, TakesInfinitiesThatAreMeant) {
   EXPECT_TRUE(compare(lse, {2}).passes());
   lse.actual = encodeElements({-1e30, 1}, DType::F32);
   EXPECT_FALSE(compare(lse, {2}).passes());
+}
+
+TEST(Comparison, TakesNanOnlyWhereItIsMeant) {
+  ComparedOutput output = right();
+  output.exact[0] = kNan; // of a sequence: its meaning is no number
+  EXPECT_FALSE(compare(output, {2, 2}).passes());
+  EXPECT_EQ(compare(output, {2, 2}).strayWrites, 0);
+  EXPECT_EQ(compare(output, {2, 2}).firstProblem, "o[0, 0] is 1; expected nan");
+  output.actual.replace(0, 2, encodeElements({kNan}, DType::BF16));
+  EXPECT_TRUE(compare(output, {2, 2}).passes());
+  output.actual.replace(0, 2, "\xff\xff");
+  EXPECT_EQ(compare(output, {2, 2}).unwritten, 1);
 }
 
 TEST(Comparison, FailsOnWritesOutsideEverySequence) {
