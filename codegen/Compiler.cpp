@@ -37,6 +37,22 @@ void fovea::registerCompilerDialects(DialectRegistry &registry) {
 }
 
 namespace {
+// "file:line:column: ", empty where no file is known.
+std::string placeOf(Location loc) {
+  auto file = loc->findInstanceOf<FileLineColLoc>();
+  return file ? (file.getFilename().getValue() + ":" + llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()) + ": ").str()
+              : "";
+}
+
+// Of a spec's schedule for a target (frontend/import puts it into the spec's location), else of the spec.
+std::string placeOfSchedule(attn::SpecOp spec, llvm::StringRef target) {
+  if (auto fused = dyn_cast<FusedLoc>(spec.getLoc()))
+    if (auto places = dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()))
+      if (auto place = places.getAs<LocationAttr>(target))
+        return placeOf(Location(place));
+  return placeOf(spec.getLoc());
+}
+
 // Collects diagnostics while it lives; a failure becomes an error that holds them.
 class DiagnosticCollector {
 public:
@@ -45,9 +61,7 @@ public:
           llvm::raw_string_ostream os(text);
           if (!text.empty())
             os << "\n";
-          if (auto file = dyn_cast<FileLineColLoc>(d.getLocation()))
-            os << file.getFilename().getValue() << ":" << file.getLine() << ":" << file.getColumn() << ": ";
-          os << "error: " << d.str();
+          os << placeOf(d.getLocation()) << "error: " << d.str();
           return success();
         }) {}
   llvm::Error error(const llvm::Twine &phase) {
@@ -104,7 +118,7 @@ TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
     (byPosition ? t.positions : t.jagged) = problem.offsets;
     return t;
   }
-  if (op.getOf()) { // [dq | dk | dv]
+  if (op.getPacked()) { // [dq | dk | dv]
     t.jagged = problem.offsets;
     t.shape = {Expr("total"), Expr(problem.heads * (2 * problem.headDim + problem.valueDim))};
     return t;
@@ -133,18 +147,22 @@ TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
     t.optional = true;
     return t;
   }
-  t.shape.push_back(Expr(int64_t(op.getCols())));
+  // A kernel may take it in slices of columns.
+  const bool ofScores = t.name == problem.q || t.name == problem.k || t.name == "d" + problem.q || t.name == "d" + problem.k;
+  t.shape.push_back(Expr(op.getOf() ? (ofScores ? problem.headDim : problem.valueDim) : int64_t(op.getCols())));
   return t;
 }
 // A tensor that score expressions or masks look up, as the spec declares it.
 TensorSpec tableSpec(const attn::Input &input, const Problem &problem) {
+  attn::SpecOp spec = problem.spec;
+  Value table = spec.getInput(input.name);
   TensorSpec t;
   t.name = input.name.str();
   Type element = input.type.getElementType();
   t.dtypes = {dtypeOf(element)};
   t.minAlignment = int(element.getIntOrFloatBitWidth() / 8);
   for (auto [n, axis] : llvm::enumerate(input.type.getAxes())) {
-    const Expr any(t.name + "_" + std::to_string(n));
+    const Expr any(attn::countsSequences(table, unsigned(n)) ? "batch" : t.name + "_" + std::to_string(n));
     if (axis.getKind() != attn::AxisKind::Rows) {
       t.shape.push_back(ShapedType::isDynamic(axis.getSize())
                             ? axis.getKind() == attn::AxisKind::Heads ? Expr("heads") : any
@@ -240,7 +258,8 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     return diagnostics.error("alloc");
   if (stopAt(Phase::Alloc))
     return result;
-  if (!run(Phase::Sync, tile::createSynchronisePass(), tile::createPruneSynchronisationPass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
+  if (!run(Phase::Sync, tile::createSynchronisePass()) ||
+      !run(Phase::Sync, tile::createPruneSynchronisationPass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
     return diagnostics.error("sync");
   for (Kernel &kernel : kernels)
     result.reports.push_back(report(kernel.op, kernel.operation,
@@ -341,15 +360,23 @@ llvm::Expected<CompiledSpec> fovea::compile(ModuleOp module, const CompileOption
   if (!problem)
     return problem.takeError();
   if (backward)
-    if (llvm::Error error = checkBackward(backward))
+    if (llvm::Error error = readBackward(backward, *problem))
       return error;
   if (!problem->block && backward)
     return llvm::createStringError("attn.spec @" + problem->name + ": the backward of a mask other than block_diagonal has no lowering yet");
   DictionaryAttr perTarget;
   if (spec.getSchedule())
     perTarget = dyn_cast_or_null<DictionaryAttr>(spec.getSchedule()->get(options.target));
+  auto located = [&](llvm::Error error) {
+    std::string text = llvm::toString(std::move(error));
+    const bool schedule = llvm::StringRef(text).starts_with("schedule ");
+    return llvm::createStringError(schedule ? placeOfSchedule(spec, options.target) + text : text);
+  };
   auto overrides = ScheduleOverrides::fromAttr(perTarget, *target);
   if (!overrides)
-    return overrides.takeError();
-  return compileProblem(*module.getContext(), *problem, *overrides, options);
+    return located(overrides.takeError());
+  auto compiled = compileProblem(*module.getContext(), *problem, *overrides, options);
+  if (!compiled)
+    return located(compiled.takeError());
+  return compiled;
 }

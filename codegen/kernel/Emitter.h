@@ -145,6 +145,8 @@ private:
   void emitClearTail(tile::ClearTailOp op);
   // codegen/kernel/Rotary.cpp
   void emitRotate(tile::RotateOp op);
+  // codegen/kernel/Elements.cpp
+  mlir::LogicalResult emitMapElements(tile::MapElementsOp op);
   // codegen/kernel/Synchronisation.cpp
   void emitWait(tile::WaitOp op);
   void emitArrive(tile::ArriveOp op);
@@ -154,6 +156,7 @@ private:
   void emitMaskTail(tile::MaskTailOp op);
   void emitMaskKeys(tile::MaskKeysOp op);
   mlir::LogicalResult emitMapPairs(tile::MapPairsOp op);
+  Value emitLookup(tile::LookupOp op, ValueRange indices);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
   mlir::LogicalResult emitScalar(mlir::Operation &op);
@@ -181,6 +184,8 @@ public:
   virtual mlir::LogicalResult read(Emitter &e, tile::ReadOp op) = 0;
   virtual mlir::LogicalResult write(Emitter &e, tile::WriteOp op) = 0;
   virtual mlir::LogicalResult copy(Emitter &e, tile::CopyOp op) = 0;
+  /// Columns [col, col + count) of an f32 accumulator (registers or tensor memory), in the layout of the group's register tiles.
+  virtual SmallVector<Value> accumulator(Emitter &e, Value slot, uint32_t col, uint32_t count) = 0;
   virtual mlir::LogicalResult productWait(Emitter &e, tile::ProductWaitOp op) = 0;
   virtual mlir::LogicalResult scale(Emitter &e, tile::ScaleOp op) = 0;
   virtual mlir::LogicalResult warpProduct(Emitter &e, tile::WarpProductOp op) = 0;

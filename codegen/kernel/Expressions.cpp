@@ -1,4 +1,4 @@
-// codegen/kernel/Expressions.cpp - scalar expressions of tile.map_pairs, for every element that a thread holds.
+// codegen/kernel/Expressions.cpp - scalar expressions of tile.map_pairs and tile.map_elements, element by element.
 #include "codegen/kernel/Expressions.h"
 #include "codegen/common/GlobalAccess.h"
 #include "codegen/common/Registers.h"
@@ -90,14 +90,14 @@ enum Dependence : unsigned { None = 0, Row = 1, Column = 2, Pair = 3 };
 
 class Evaluation {
 public:
-  Evaluation(OpBuilder &b, Location loc, tile::MapPairsOp op, const TileElements &elements,
+  /// `firstRow`, `firstColumn`: what the row and the column of `elements` are counted from in the region.
+  Evaluation(OpBuilder &b, Location loc, Block &body, Value firstRow, Value firstColumn, const TileElements &elements,
              ArrayRef<SmallVector<Value>> tiles, const ExpressionScope &scope)
-      : b(b), loc(loc), op(op), body(op.getBody().front()), elements(elements), tiles(tiles), scope(scope) {}
-
-  FailureOr<SmallVector<Value>> run() {
-    i0 = LLVM::AddOp::create(b, loc, scope.firstQuery, elements.firstRow);
-    j0 = elements.firstColumn ? LLVM::AddOp::create(b, loc, scope.firstKey, elements.firstColumn).getResult()
-                              : scope.firstKey;
+      : b(b), loc(loc), body(body), elements(elements), tiles(tiles), scope(scope) {
+    i0 = firstRow ? LLVM::AddOp::create(b, loc, firstRow, elements.firstRow).getResult() : elements.firstRow;
+    j0 = !elements.firstColumn ? firstColumn
+         : !firstColumn        ? elements.firstColumn
+                               : LLVM::AddOp::create(b, loc, firstColumn, elements.firstColumn).getResult();
     const size_t count = tiles.size();
     for (size_t t = 0; t < count; ++t)
       dependence[body.getArgument(t)] = Pair;
@@ -110,16 +110,15 @@ public:
       for (Value result : inner.getResults())
         dependence[result] = all;
     }
-    Value yielded = cast<tile::ResultOp>(body.back()).getValue();
-    Value minusInf;
-    if (yielded.getType().isInteger(1))
-      minusInf = constF32(b, loc, -std::numeric_limits<float>::infinity());
+  }
+
+  /// The registers of a value of the region.
+  FailureOr<SmallVector<Value>> registers(Value value) {
     SmallVector<Value> result;
     for (size_t n = 0; n < elements.registers(); ++n) {
-      Value v = at(yielded, n);
-      if (!v)
+      result.push_back(at(value, n));
+      if (!result.back())
         return failure();
-      result.push_back(minusInf ? codegen::select(b, loc, v, tiles[0][n], minusInf) : v);
     }
     return result;
   }
@@ -172,13 +171,12 @@ private:
       map.map(inner->getOperands(), operands);
       return b.clone(*inner, map)->getResult(0);
     }
-    inner->emitOpError("has no lowering in an expression of pairs");
+    inner->emitOpError("has no lowering in an expression of elements");
     return {};
   }
 
   OpBuilder &b;
   Location loc;
-  tile::MapPairsOp op;
   Block &body;
   const TileElements &elements;
   ArrayRef<SmallVector<Value>> tiles;
@@ -189,23 +187,54 @@ private:
 };
 } // namespace
 
+static FailureOr<SmallVector<Value>> evaluatePairs(OpBuilder &b, Location loc, tile::MapPairsOp op,
+                                                   const TileElements &elements, ArrayRef<SmallVector<Value>> tiles,
+                                                   const ExpressionScope &scope) {
+  Block &body = op.getBody().front();
+  Evaluation evaluation(b, loc, body, scope.firstQuery, scope.firstKey, elements, tiles, scope);
+  Value yielded = cast<tile::ResultOp>(body.back()).getValue();
+  auto result = evaluation.registers(yielded);
+  if (failed(result) || !yielded.getType().isInteger(1))
+    return result;
+  Value minusInf = constF32(b, loc, -std::numeric_limits<float>::infinity());
+  for (auto [n, v] : llvm::enumerate(*result))
+    v = codegen::select(b, loc, v, tiles[0][n], minusInf);
+  return result;
+}
+
 FailureOr<SmallVector<Value>> fovea::codegen::mapPairs(OpBuilder &b, Location loc, tile::MapPairsOp op,
                                                        const TileElements &elements,
                                                        ArrayRef<SmallVector<Value>> tiles,
                                                        const ExpressionScope &scope) {
   if (!op.getWhen())
-    return Evaluation(b, loc, op, elements, tiles, scope).run();
+    return evaluatePairs(b, loc, op, elements, tiles, scope);
   SmallVector<Type> types(tiles[0].size(), b.getF32Type());
   auto branch = scf::IfOp::create(b, loc, types, scope.scalar(op.getWhen()), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&branch.getThenRegion().front());
-  auto changed = Evaluation(b, loc, op, elements, tiles, scope).run();
+  auto changed = evaluatePairs(b, loc, op, elements, tiles, scope);
   if (failed(changed))
     return failure();
   scf::YieldOp::create(b, loc, *changed);
   b.setInsertionPointToStart(&branch.getElseRegion().front());
   scf::YieldOp::create(b, loc, tiles[0]);
   return SmallVector<Value>(branch.getResults());
+}
+
+FailureOr<SmallVector<SmallVector<Value>>> fovea::codegen::mapElements(OpBuilder &b, Location loc, tile::MapElementsOp op,
+                                                                       const TileElements &elements,
+                                                                       ArrayRef<SmallVector<Value>> inputs,
+                                                                       const ExpressionScope &scope) {
+  Block &body = op.getBody().front();
+  Evaluation evaluation(b, loc, body, {}, {}, elements, inputs, scope);
+  SmallVector<SmallVector<Value>> outputs;
+  for (Value yielded : body.back().getOperands()) {
+    auto registers = evaluation.registers(yielded);
+    if (failed(registers))
+      return failure();
+    outputs.push_back(*registers);
+  }
+  return outputs;
 }
 
 // --- tables -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// codegen/kernel/Expressions.h - scalar expressions of tile.map_pairs, for every element that a thread holds.
+// codegen/kernel/Expressions.h - scalar expressions of tile.map_pairs and tile.map_elements, for every element that a thread holds.
 #pragma once
 
 #include "codegen/kernel/TileElements.h"
@@ -18,6 +18,13 @@ struct ExpressionScope {
 mlir::FailureOr<SmallVector<Value>> mapPairs(OpBuilder &b, Location loc, tile::MapPairsOp op,
                                              const TileElements &elements, ArrayRef<SmallVector<Value>> tiles,
                                              const ExpressionScope &scope);
+
+/// The registers of each output of tile.map_elements, from those of each input, for the elements that `elements` tells:
+/// its `firstColumn` is where these columns begin. Of the scope, `firstQuery` and `firstKey` are not looked at.
+mlir::FailureOr<SmallVector<SmallVector<Value>>> mapElements(OpBuilder &b, Location loc, tile::MapElementsOp op,
+                                                             const TileElements &elements,
+                                                             ArrayRef<SmallVector<Value>> inputs,
+                                                             const ExpressionScope &scope);
 
 /// A table in memory (tile.table): its address, the size of each dimension (i32), and the strides of all but the
 /// innermost in elements (i64).

@@ -136,6 +136,16 @@ void Emitter::emitMaskKeys(MaskKeysOp op) {
                                    limit(op.getUpper(), op.getUpperBlocks(), op.getUpperClauses()));
 }
 
+Value Emitter::emitLookup(LookupOp at, ValueRange indices) {
+  TableAddress table{argument(params.pointer(at.getTable())), {}, {}};
+  for (size_t n = 0; n < indices.size(); ++n) {
+    table.sizes.push_back(argument(params.size(at.getTable(), n)));
+    if (n + 1 < indices.size())
+      table.strides.push_back(argument(params.stride(at.getTable(), n)));
+  }
+  return lookUp(b, loc, at.getValue().getType(), table, indices);
+}
+
 LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane);
@@ -143,15 +153,7 @@ LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
   for (Value tile : op.getTiles())
     in.push_back(tiles[tile]);
   auto scalar = [&](Value v) { return scalars.lookup(v); };
-  auto lookup = [&](LookupOp at, ValueRange indices) {
-    TableAddress table{argument(params.pointer(at.getTable())), {}, {}};
-    for (size_t n = 0; n < indices.size(); ++n) {
-      table.sizes.push_back(argument(params.size(at.getTable(), n)));
-      if (n + 1 < indices.size())
-        table.strides.push_back(argument(params.stride(at.getTable(), n)));
-    }
-    return lookUp(b, loc, at.getValue().getType(), table, indices);
-  };
+  auto lookup = [&](LookupOp at, ValueRange indices) { return emitLookup(at, indices); };
   auto out = mapPairs(b, loc, op, elements, in, {scalars[op.getFirstQuery()], scalars[op.getFirstKey()], scalar, lookup});
   if (failed(out))
     return failure();

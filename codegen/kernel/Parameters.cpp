@@ -18,10 +18,10 @@ static bool isStored(KernelOp kernel, TensorOp tensor) {
   return found;
 }
 
-// In elements. A part of a tensor's rows has its heads side by side.
+// In elements.
 static Expr headStrideOf(TensorOp tensor) {
-  return tensor.getOf() ? Expr(int64_t(tensor.getCols()))
-                        : Expr(tensor.getPassedName().str() + (tensor.getBatched() ? ".stride.2" : ".stride.1"));
+  return tensor.getPacked() ? Expr(int64_t(*tensor.getPacked()))
+                            : Expr(tensor.getPassedName().str() + (tensor.getBatched() ? ".stride.2" : ".stride.1"));
 }
 
 // Rows of the slots that a tensor is loaded into or stored from.
@@ -52,7 +52,7 @@ static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
   const int first = tensor.getBatched() ? 1 : 0;
   auto extent = [&](int dim) { return Expr(name + ".shape." + std::to_string(dim)); };
   const Expr rowStride = Expr(name + ".stride." + std::to_string(first)) * Expr(bytes);
-  const Expr heads = tensor.getOf() ? Expr(int64_t(tensor.getHeads())) : extent(first + 1);
+  const Expr heads = tensor.getPacked() ? Expr(int64_t(tensor.getHeads())) : extent(first + 1);
   ParamSpec map;
   map.kind = ParamSpec::Kind::TensorMap;
   map.tensor = name;
@@ -91,7 +91,6 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
     const std::string name = tensor.getSymName().str(), passed = tensor.getPassedName().str();
     const int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8;
     const Expr offset(int64_t(tensor.getColumn().value_or(0)) * bytes);
-    // A part of a tensor's rows has its heads side by side.
     const int first = tensor.getBatched() ? 1 : 0;
     const Expr headStride = headStrideOf(tensor);
     bool loaded = isLoaded(kernel, tensor), stored = isStored(kernel, tensor);

@@ -142,6 +142,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })
       .Case([&](MaskKeysOp mask) { return emitMaskKeys(mask), success(); })
       .Case([&](MapPairsOp map) { return emitMapPairs(map); })
+      .Case([&](MapElementsOp map) { return emitMapElements(map); })
       .Case([&](RowReduceOp reduce) { return emitRowReduce(reduce), success(); })
       .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
       .Default([&](Operation *other) { return emitMath(*other); });

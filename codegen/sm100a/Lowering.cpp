@@ -94,7 +94,12 @@ public:
     Value address = e.address(op.getSlot());
     if (type.getSpace() == Space::Smem) {
       int64_t block = cast<RankedTensorType>(op.getTile().getType()).getDimSize(1);
-      storeShared(e, type, address, registers, 0, block < type.getCols() ? block : 0);
+      storeElements(e, type, address, registers, 0, block < type.getCols() ? block : 0);
+      return success();
+    }
+    if (type.getElementType().isF32()) {
+      for (auto [begin, size] : transfers(uint32_t(type.getCols())))
+        storeColumns(e, type, address, begin, ArrayRef(registers).slice(begin / columnsPerRegister(e), size / columnsPerRegister(e)));
       return success();
     }
     // Two 16-bit elements a cell, where the product looks for its A operand.
@@ -113,7 +118,7 @@ public:
     const uint32_t step = 32, cols = uint32_t(from.getCols()); // columns in registers at a time
     auto load = [&](uint32_t col, uint32_t count) { return loadColumns(e, from, e.address(op.getFrom()), col, count); };
     auto store = [&](ArrayRef<Value> registers, uint32_t col) {
-      storeShared(e, to, e.address(op.getTo()), registers, col);
+      storeElements(e, to, e.address(op.getTo()), registers, col);
     };
     if (op.getTable() && *op.getPairing() == Pairing::Halves) {
       for (uint32_t col = 0; col < cols / 2; col += step / 2) {
@@ -140,12 +145,13 @@ public:
     for (uint32_t col = 0; col < uint32_t(type.getCols()); col += step) {
       SmallVector<Value> columns = loadColumns(e, type, e.address(op.getSlot()), col, step);
       multiply(e, columns, e.registers(op.getFactor()));
-      for (Value &v : columns)
-        v = bitsOf(e.b, e.loc, v);
-      tmemStore(e.b, e.loc, e.holdsRows() ? TmemShape::S32x32b : TmemShape::S16x256b,
-                warpAddress(e, type, e.address(op.getSlot()), col), columns);
+      storeColumns(e, type, e.address(op.getSlot()), col, columns);
     }
     return success();
+  }
+
+  SmallVector<Value> accumulator(Emitter &e, Value slot, uint32_t col, uint32_t count) override {
+    return loadColumns(e, cast<SlotType>(slot.getType()), e.address(slot), col, count);
   }
 
   LogicalResult warpProduct(Emitter &, WarpProductOp op) override {
@@ -232,20 +238,15 @@ private:
     return values;
   }
 
-  // Registers of columns from `col` to a swizzled shared tile; with a block, from the first column of the row's own
-  // block.
-  static void storeShared(Emitter &e, SlotType type, Value base, ArrayRef<Value> registers, uint32_t col,
-                          int64_t block = 0) {
-    if (!e.holdsRows())
-      return storeFragment(e, type, base, registers, col, block);
-    layout::SmemTile tile = e.smemTile(type);
-    SmallVector<Value> packed = packPairs(e, e.half(type.getElementType()), registers);
-    Value row = e.add(e.warpRow(), e.lane);
-    Value start = block ? Value(LLVM::AndOp::create(e.b, e.loc, row, e.i32(~(block - 1)))) : e.i32(0);
-    for (size_t i = 0; i < packed.size(); i += 4) {
-      Value offset = tileOffset(e.b, e.loc, tile, row, e.add(start, e.i32(col + 2 * i)));
-      codegen::storeShared(e.b, e.loc, packVector(e.b, e.loc, ValueRange(packed).slice(i, 4)), e.add(base, offset));
-    }
+  // A row a thread, or a fragment's share: half of the columns of two rows each.
+  static uint32_t columnsPerRegister(Emitter &e) { return e.holdsRows() ? 1 : 2; }
+
+  // The same the other way round, of a power of two of columns.
+  static void storeColumns(Emitter &e, SlotType type, Value address, uint32_t col, ArrayRef<Value> columns) {
+    SmallVector<Value> bits;
+    for (Value v : columns)
+      bits.push_back(bitsOf(e.b, e.loc, v));
+    tmemStore(e.b, e.loc, e.holdsRows() ? TmemShape::S32x32b : TmemShape::S16x256b, warpAddress(e, type, address, col), bits);
   }
 };
 } // namespace

@@ -38,7 +38,9 @@ public:
 
   LogicalResult write(Emitter &e, WriteOp op) override {
     auto type = cast<SlotType>(op.getSlot().getType());
-    if (type.getSpace() == Space::Registers)
+    if (type.getSpace() == Space::Registers && type.getElementType().isF32())
+      e.slotRegisters(op.getSlot()) = e.registers(op.getTile());
+    else if (type.getSpace() == Space::Registers)
       e.slotRegisters(op.getSlot()) =
           packOperandA(e.b, e.loc, e.half(type.getElementType()), e.registers(op.getTile()));
     else
@@ -58,6 +60,10 @@ public:
     }
     storeFragment(e, cast<SlotType>(op.getTo().getType()), e.address(op.getTo()), registers);
     return success();
+  }
+
+  SmallVector<Value> accumulator(Emitter &e, Value slot, uint32_t col, uint32_t count) override {
+    return SmallVector<Value>(ArrayRef(e.slotRegisters(slot)).slice(col / 2, count / 2));
   }
 
   LogicalResult scale(Emitter &e, ScaleOp op) override {

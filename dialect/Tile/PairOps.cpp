@@ -14,6 +14,15 @@ LogicalResult TableOp::verify() {
   return success();
 }
 
+// Constraint C4 of both ops.
+static LogicalResult verifyExpression(Operation *op, Block &block, StringRef constraint) {
+  for (Operation &inner : block.without_terminator())
+    if (!isa<LookupOp>(inner) && !isa_and_nonnull<arith::ArithDialect, math::MathDialect>(inner.getDialect()))
+      return op->emitOpError("expected only arith and math ops and tile.lookup, found ")
+             << inner.getName() << " [" << constraint << "]";
+  return success();
+}
+
 LogicalResult MapPairsOp::verify() {
   if (getTiles().empty())
     return emitOpError("expected at least one tile [tile.map_pairs-C1]");
@@ -38,13 +47,36 @@ LogicalResult MapPairsOp::verify() {
   if (!result || (!result.getValue().getType().isF32() && getTiles().size() != 1))
     return emitOpError("expected the block to end in tile.result of an f32, or of an i1 for one tile "
                        "[tile.map_pairs-C3]");
-  for (Operation &inner : block.without_terminator()) {
-    Dialect *dialect = inner.getDialect();
-    if (!isa<LookupOp>(inner) && !isa_and_nonnull<arith::ArithDialect, math::MathDialect>(dialect))
-      return emitOpError("expected only arith and math ops and tile.lookup, found ") << inner.getName()
-                                                                                     << " [tile.map_pairs-C4]";
+  return verifyExpression(*this, block, "tile.map_pairs-C4");
+}
+
+LogicalResult MapElementsOp::verify() {
+  if (getInputs().empty() || getOutputs().empty())
+    return emitOpError("expected at least one input and one output [tile.map_elements-C1]");
+  auto first = cast<SlotType>(getInputs().front().getType());
+  for (Value slot : getOperands()) {
+    auto type = cast<SlotType>(slot.getType());
+    if (type.getShape() != first.getShape() || type.getCols() % 32)
+      return emitOpError("expected slots of one shape, with a multiple of 32 columns, found ")
+             << first << " and " << type << " [tile.map_elements-C1]";
   }
-  return success();
+  for (Value slot : getOutputs())
+    if (auto type = cast<SlotType>(slot.getType());
+        type.getSpace() != Space::Smem || type.getElementType().getIntOrFloatBitWidth() != 16)
+      return emitOpError("expected outputs of 16-bit elements in smem, found ") << type << " [tile.map_elements-C1]";
+  Block &block = getBody().front();
+  bool right = block.getNumArguments() == getInputs().size() + 2;
+  for (auto [n, argument] : llvm::enumerate(block.getArguments()))
+    right = right && (n < getInputs().size() ? argument.getType().isF32() : argument.getType().isInteger(32));
+  if (!right)
+    return emitOpError("expected the block arguments to be ")
+           << getInputs().size() << " f32, then row and column : i32 [tile.map_elements-C2]";
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield || yield.getValues().size() != getOutputs().size() ||
+      llvm::any_of(yield.getValues(), [](Value v) { return !v.getType().isF32(); }))
+    return emitOpError("expected the block to yield ") << getOutputs().size()
+                                                       << " f32, one for each output [tile.map_elements-C3]";
+  return verifyExpression(*this, block, "tile.map_elements-C4");
 }
 
 LogicalResult LookupOp::verify() {

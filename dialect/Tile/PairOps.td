@@ -54,7 +54,36 @@ def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock, AttrSizedOperandS
   let hasVerifier = 1;
 }
 
-def Tile_LookupOp : Tile_Op<"lookup", [Pure, HasParent<"MapPairsOp">]> {
+def Tile_MapElementsOp : Tile_Op<"map_elements", [SingleBlock, AttrSizedOperandSegments]> {
+  let summary = "scalar expressions for each element of slots, through registers a few columns at a time";
+  let description = [{
+    The region sees the element of each input as f32, then its row in the tile and its column (i32), and any scalar of the
+    program around it; it yields one f32 for each output, which is converted to the output's element type (round to
+    nearest even). An output that is an input, too, changes in place: an element is read before it is written. Rows
+    beyond the sequence are computed, too, from whatever is there.
+
+    ```mlir
+    tile.map_elements %o, %gate into %out : !O, !G into !Out {
+    ^bb0(%x: f32, %g: f32, %r: i32, %d: i32):
+      %y = arith.mulf %x, %g : f32
+      tile.yield %y : f32
+    }
+    ```
+    Inputs are accumulators (f32 in tensor memory or registers) or 16-bit tiles in shared memory, outputs the latter. What
+    is computed how: see `tile.map_pairs`.
+
+    Constraints: `tile.map_elements-C1`: at least one input and one output, all of one shape, whose columns are a multiple
+    of 32; outputs are 16-bit and in smem. `tile.map_elements-C2`: the block has the arguments above.
+    `tile.map_elements-C3`: it yields an f32 for each output. `tile.map_elements-C4`: it holds only arith and math ops and
+    `tile.lookup`.
+  }];
+  let arguments = (ins Variadic<Tile_Slot>:$inputs, Variadic<Tile_Slot>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$inputs `into` $outputs `:` type($inputs) `into` type($outputs) $body attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_LookupOp : Tile_Op<"lookup", [Pure, ParentOneOf<["MapPairsOp", "MapElementsOp"]>]> {
   let summary = "an element of a table, 0 outside it";
   let description = [{
     One index per dimension. An index outside its dimension reads no memory.

@@ -39,14 +39,16 @@ def Tile_TensorOp : Tile_Op<"tensor", [Symbol, HasParent<"KernelOp">]> {
   let summary = "a tensor in global memory: rows x heads x cols, any row and head stride, innermost stride 1";
   let description = [{
     `role`: "input", "output", or "shared": an input of rows x cols that all heads share, one row for each token or position. `of NAME`: the
-    launch passes the tensor NAME, and this is the part of its rows that starts at `column`, its heads side by side.
-    Without it the launch passes a tensor of this symbol's name. `batched`: batch x rows x heads x cols, where rows count
-    from the sequence's start (else all sequences').
+    launch passes the tensor NAME, and this is the part of it that starts at `column`: of each head, or with `packed(N)` of
+    rows whose heads stand side by side, N elements apart. Without it the launch passes a tensor of this symbol's name.
+    `batched`: batch x rows x heads x cols, where rows count from the sequence's start (else all sequences').
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element_type, I64Attr:$heads, I64Attr:$cols,
-                       OptionalAttr<StrAttr>:$of, OptionalAttr<I64Attr>:$column, UnitAttr:$batched);
+                       OptionalAttr<StrAttr>:$of, OptionalAttr<I64Attr>:$column,
+                       OptionalAttr<I64Attr>:$packed, UnitAttr:$batched);
   let assemblyFormat = [{
-    $sym_name $role `heads` $heads `cols` $cols (`batched` $batched^)? `:` $element_type (`of` $of^ `column` $column)? attr-dict }];
+    $sym_name $role `heads` $heads `cols` $cols (`batched` $batched^)? `:` $element_type
+    (`of` $of^ `column` $column)? (`packed` `(` $packed^ `)`)? attr-dict }];
   let extraClassDeclaration = [{
     /// The tensor that the launch passes.
     ::llvm::StringRef getPassedName() { return getOf().value_or(getSymName()); }
@@ -156,8 +158,8 @@ def Tile_RareOp : Tile_Op<"rare"> {
   let hasVerifier = 1;
 }
 
-def Tile_YieldOp : Tile_Op<"yield", [Terminator, ParentOneOf<["BlocksOp", "LoopOp", "RareOp"]>]> {
-  let summary = "the carried values of the next block, or the results of a cold path";
+def Tile_YieldOp : Tile_Op<"yield", [Terminator, ParentOneOf<["BlocksOp", "LoopOp", "RareOp", "MapElementsOp"]>]> {
+  let summary = "the carried values of the next block, the results of a cold path, or the values of an expression";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

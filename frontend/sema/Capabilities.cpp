@@ -73,6 +73,21 @@ bool hasBlockList(const Expr &pattern) {
          llvm::any_of(pattern.args, hasBlockList);
 }
 
+/// What a tile does not know: its sequence's number and end, and rows of tables that are not its own.
+void epilogueParts(const Expr &e, const Spec &spec, Answer &answer) {
+  if (e.kind == Expr::Kind::Variable && (e.variable == Variable::B || e.variable == Variable::NQueries))
+    answer.push_back({e.range, std::string("'") + spelling(e.variable) + "' in an epilogue",
+                     "o, tensors like it, i, h, d, and tables of these"});
+  if (e.kind == Expr::Kind::Lookup)
+    for (Axis axis : spec.tables[e.table].axes)
+      if (axis == Axis::Free || axis == Axis::Sequences) {
+        answer.push_back({e.range, "this look-up in an epilogue", "a table of i, h or d themselves"});
+        return;
+      }
+  for (const Expr &arg : e.args)
+    epilogueParts(arg, spec, answer);
+}
+
 /// The settings that the scheduler reads.
 bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   if (key == "tile_m")
@@ -114,6 +129,26 @@ Answer tilesAndTables(const Spec &s, bool backward) {
                                             std::to_string(tables) + " bytes of shared memory beside the tiles' " +
                                             std::to_string(tiles) + " (of " + std::to_string(most) + ")",
                  "smaller blocks or head dims, one table for all tensors, or bf16 tables", backward}};
+}
+
+/// A backward whose inputs fit shared memory neither whole nor, where nothing else comes between, in two slices of
+/// columns (passes/Schedule/Backward.cpp).
+Answer backwardTiles(const Spec &s) {
+  constexpr int64_t most = 232448 - 1024; // as above
+  const int64_t block = s.pattern.pattern.size, rows = std::max<int64_t>(block, 64), d = s.q.headDim, dv = s.v.headDim;
+  const int64_t pair = 2 * rows * block;
+  int64_t whole = 4 * rows * (d + dv);
+  for (int64_t n = 0, left = 2 * rows * dv; n < 2; ++n) // P and dS lie over V as far as they fit
+    left >= pair ? left -= pair : whole += pair;
+  int64_t sliced = rows * (4 * d + 3 * dv) + (rows * dv >= pair ? 0 : pair);
+  const bool slices = d % 64 == 0 && dv % 64 == 0 && rows == block && !s.epilogue;
+  if (std::min(whole, slices ? sliced : whole) <= most)
+    return {};
+  return {Refusal{s.emit.backwardRange,
+                 "a backward of " + std::to_string(rows) + "-row blocks with head dims " + std::to_string(d) + " and " +
+                     std::to_string(dv) + ", which needs " + std::to_string(slices ? std::min(whole, sliced) : whole) +
+                     " bytes of shared memory (of " + std::to_string(most) + "),",
+                 "blocks of 64, or smaller head dims", /*backward=*/true}};
 }
 
 /// One row: what it refuses, if anything. Delete the row when its feature is lowered.
@@ -163,7 +198,12 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
     [](const Spec &s, StringRef) -> Answer {
       if (!s.epilogue)
         return {};
-      return {Refusal{s.epilogueRange, "an epilogue", "o alone, and the epilogue in a kernel behind it"}};
+      if (!isRowBlock(s))
+        return {Refusal{s.epilogueRange, "an epilogue of this attention",
+                       "o alone, or block_diagonal(N) with N of 16, 32, 64 or 128 over one jagged sequence"}};
+      Answer all;
+      epilogueParts(*s.epilogue, s, all);
+      return all;
     },
     // origin
     [](const Spec &s, StringRef) -> Answer {
@@ -190,17 +230,14 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
     [](const Spec &s, StringRef) -> Answer {
       if (!s.emit.backward || isRowBlock(s))
         return {};
+      if (s.pattern.kind == Expr::Kind::Pattern && s.pattern.pattern.kind == NamedPattern::Kind::BlockDiagonal &&
+          s.q.heads != s.k.heads)
+        return {Refusal{s.emit.backwardRange, "the backward of fewer heads of k and v than of q",
+                       "emit : forward, or as many heads of all three", /*backward=*/true}};
       return {Refusal{s.emit.backwardRange, "the backward of this attention",
                       "emit : forward, or block_diagonal(N) over one jagged sequence", /*backward=*/true}};
     },
-    [](const Spec &s, StringRef) -> Answer {
-      bool tooBig = s.pattern.kind == Expr::Kind::Pattern && s.pattern.pattern.size > 64 &&
-                    std::max(s.q.headDim, s.v.headDim) > 192;
-      if (!s.emit.backward || !tooBig)
-        return {};
-      return {Refusal{s.emit.backwardRange, "a backward of 128-row blocks with head dim 256 (beyond shared memory)",
-                      "blocks of 64, or a head dim of 192", /*backward=*/true}};
-    },
+    [](const Spec &s, StringRef) -> Answer { return s.emit.backward && isRowBlock(s) ? backwardTiles(s) : Answer(); },
 };
 
 } // namespace

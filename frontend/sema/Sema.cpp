@@ -223,6 +223,10 @@ private:
     } else if (e.is(Kind::Phrase) && e.args[0].isName("packed") && e.args[1].is(Kind::Name)) {
       spec.emit.packed = e.args[1].text;
       spec.emit.packedRange = e.range;
+    } else if (isRotaryTableGradient(e)) {
+      diagnostics.error(e.range, "the gradient of a rotary table is not made: it sums over heads, whose gradients are made "
+                                 "apart and in no fixed order");
+      diagnostics.note(e.range, "what works: rotate in front of the attention, and leave '= rotary(...)' out");
     } else {
       llvm::StringRef first = e.is(Kind::Phrase) ? e.args[0].text : e.text;
       diagnostics.error(e.range, "unknown option '" + format(e) + "' of backward" +
@@ -230,6 +234,15 @@ private:
                                                                       "as in 'packed dz'")
                                                         : suggest(first, {"deterministic", "packed"})));
     }
+  }
+
+  // `backward(dtable)`, or 'd' and the table's own name.
+  bool isRotaryTableGradient(const ast::Expr &e) const {
+    if (!e.is(Kind::Name))
+      return false;
+    return llvm::any_of(llvm::ArrayRef<const Tensor *>{&spec.q, &spec.k, &spec.v}, [&](const Tensor *t) {
+      return t->rotary && (e.text == "dtable" || e.text == "d" + t->rotary->table);
+    });
   }
 
   void checkPacked() {

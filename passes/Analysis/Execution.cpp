@@ -259,6 +259,16 @@ private:
           });
           return success();
         })
+        .Case([&](MapElementsOp map) {
+          forWarps(false, [&](int warp) {
+            unsigned step = programStep(map, warp);
+            for (Value slot : map.getInputs())
+              access(step, slot, false, Unit::Threads, true);
+            for (Value slot : map.getOutputs())
+              access(step, slot, true, Unit::Threads, true);
+          });
+          return success();
+        })
         .Case([&](RotateOp rotate) {
           forWarps(false, [&](int warp) {
             unsigned step = programStep(rotate, warp);
@@ -480,6 +490,17 @@ LogicalResult Execution::close() {
     reach[i].set(i);
     for (unsigned to : successors[i])
       reach[i] |= reach[to];
+  }
+  if (groups.size() == 1)
+    return success();
+  tells.assign(n, llvm::BitVector(n));
+  for (unsigned i : llvm::reverse(sorted)) {
+    tells[i].set(i);
+    for (unsigned to : successors[i])
+      if (steps[to].issue == int(i))
+        tells[i].set(to);
+      else
+        tells[i] |= tells[to];
   }
   return success();
 }

@@ -65,6 +65,9 @@ public:
 
   /// Whether step `from` is over, for `to`, before `to` begins.
   bool ordered(unsigned from, unsigned to) const { return reach[from].test(to); }
+  /// Whether `to` may read what the threads of `from` have written: the order above, by other means than that asynchronous
+  /// work which a thread issued is over. A commit tells of its products, not of what threads wrote before them.
+  bool told(unsigned from, unsigned to) const { return tells.empty() ? ordered(from, to) : tells[from].test(to); }
   /// The first fence of this kind behind `step` in its warp's program, the last one before it.
   std::optional<unsigned> fenceAfter(unsigned step, FenceKind kind) const;
   std::optional<unsigned> fenceBefore(unsigned step, FenceKind kind) const;
@@ -88,7 +91,7 @@ private:
   const std::vector<Fence> &fencesOf(const Step &step) const;
 
   std::vector<llvm::SmallVector<unsigned, 2>> successors;
-  std::vector<llvm::BitVector> reach;
+  std::vector<llvm::BitVector> reach, tells; ///< tells: of kernels of several groups
   std::vector<std::vector<std::vector<Fence>>> fences; ///< [group][warp] in program order
   llvm::StringMap<std::vector<int>> phases;            ///< barrier -> step per item, -1: never completes
 };

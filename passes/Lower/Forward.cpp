@@ -1,5 +1,6 @@
 // passes/Lower/Forward.cpp - the forward network of block-diagonal attention.
-#include "passes/Lower/NetworkBuilder.h"
+#include "passes/Lower/Elements.h"
+#include "passes/Lower/MapPairs.h"
 #include "passes/Lower/Networks.h"
 #include "passes/Lower/Rotary.h"
 #include "passes/Lower/Softmax.h"
@@ -23,8 +24,15 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
   if (p.lse)
     n.tensor("lse", "output", f32, p.heads, 1);
 
+  const ElementTensors elements(p, p.elements);
   const RotaryPlan rotary = forwardRotary(p);
   rotary.declare(n, rows);
+  const bool lateElements = s.groupOf("load_elements");
+  elements.declare(n, rows, [](size_t) { return std::vector<std::string>{"epilogue"}; },
+                   lateElements ? "load_elements" : "load");
+  if (p.epilogue)
+    n.note(std::string("epilogue: an expression of o in f32, before its one rounding and one store") +
+           (lateElements ? "; its tensors are loaded over Q and K, behind their product" : ""));
   n.channel("Q", rows, p.headDim, p.element, Space::Smem, rotary.stations("Q", {"load", "qk"}));
   n.channel("K", rows, p.headDim, p.element, Space::Smem, rotary.stations("K", {"load", "qk"}));
   n.channel("V", rows, p.valueDim, p.element, Space::Smem, rotary.stations("V", {"load", "softmax", "pv"}));
@@ -33,6 +41,9 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
   n.channel("O", rows, p.valueDim, f32, accumulator, {"pv", "epilogue"});
   n.channel("Out", rows, p.valueDim, p.element, Space::Smem, {"epilogue", "store"});
 
+  if (p.spec)
+    n.check(declareTables(n.b, p.spec));
+
   n.role("load", [&](Item item) {
     rotary.emitLoads(n, item, loc);
     for (auto [channel, tensor] : {std::pair("Q", p.q), {"K", p.k}, {"V", p.v}}) {
@@ -40,7 +51,11 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
       LoadOp::create(n.b, loc, tensor, item.row, item.rows, item.head, slot, FlatSymbolRefAttr());
       n.pass(slot);
     }
+    if (!lateElements)
+      elements.emitLoads(n, item, loc);
   });
+  if (lateElements) // over Q and K, once their product is over
+    n.role("load_elements", [&](Item item) { elements.emitLoads(n, item, loc); });
 
   rotary.emitPrologue(n, loc);
 
@@ -74,10 +89,25 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
     n.pass(o), n.pass(probabilities), n.pass(v);
   });
 
-  n.role("epilogue", [&](Item) {
-    Value o = n.take("O", 1, Unit::Threads), out = n.take("Out", 0, Unit::Threads);
-    CopyOp::create(n.b, loc, o, out, Value(), PairingAttr());
-    n.pass(o), n.pass(out);
+  n.role("epilogue", [&](Item item) {
+    Value o = n.take("O", 1, Unit::Threads);
+    std::vector<Value> taken = elements.take(n);
+    Value out = n.take("Out", 0, Unit::Threads);
+    attn::MapElementsOp epilogue = p.epilogue;
+    if (!epilogue) {
+      CopyOp::create(n.b, loc, o, out, Value(), PairingAttr());
+    } else {
+      SmallVector<std::pair<Value, Value>> operands;
+      size_t element = 0;
+      for (Value operand : epilogue.getInputs())
+        operands.push_back({operand, isa<BlockArgument>(operand) ? taken[element++] : o});
+      Value position = asksForPosition(epilogue) ? Value(PositionOp::create(n.b, loc, n.b.getI32Type())) : Value();
+      n.check(emitMapElements(n.b, loc, operands, ElementOutput{epilogue, out}, {item.row, item.head, position}));
+    }
+    n.pass(o);
+    for (Value slot : taken)
+      n.pass(slot);
+    n.pass(out);
   });
 
   n.role("store", [&](Item item) {

@@ -32,6 +32,14 @@ public:
     position[0] = i, position[1] = j;
   }
   void bind(Value from, Value to) { known[from] = {to}; }
+  /// The indices of an expression of elements: `row` in the tensor, where the tables of positions have theirs, too.
+  void bindElement(BlockArgument i, Value position, BlockArgument h, Value head, BlockArgument d, Value column, Value row) {
+    const int64_t positions = (int64_t(1) << 30) - 1;
+    if (position)
+      known[i] = {position, 0, positions};
+    known[h] = {head, 0, BoundedIntegers::kGreatest32}, known[d] = {column, 0, 255};
+    elementIndex = i, elementRow = row;
+  }
 
   /// A value of an expression region, or of type !attn.mask (then an i1).
   llvm::Expected<Value> translate(Value value) {
@@ -68,7 +76,8 @@ private:
   llvm::Expected<Scalar> make(Operation *op) {
     SmallVector<Scalar, 3> x;
     for (Value operand : op->getOperands()) {
-      if (isa<attn::AttnTensorType>(operand.getType())) {
+      const bool isRow = isa<attn::LookupOp>(op) && elementIndex && operand == elementIndex;
+      if (isRow || isa<attn::AttnTensorType>(operand.getType())) {
         x.emplace_back();
         continue;
       }
@@ -136,8 +145,15 @@ private:
       return refuse(op, "expected an input of the spec as table");
     auto type = cast<attn::AttnTensorType>(argument.getType());
     SmallVector<Value> indices;
-    for (auto [axis, at] : llvm::zip(type.getAxes(), x)) {
+    for (auto [axis, at, index] : llvm::zip(type.getAxes(), x, op.getIndices())) {
       attn::RowsAttr rows = axis.getKind() == attn::AxisKind::Rows ? axis.getRows() : attn::RowsAttr();
+      if (elementIndex && (rows || index == elementIndex)) {
+        // Without the sequence's end at hand only a row's own entry is known to be the sequence's.
+        if (!rows || rows.getKind() != attn::RowsKind::Jagged || index != elementIndex)
+          return refuse(op, "expected an epilogue's table of rows to be looked up at i itself");
+        indices.push_back(elementRow);
+        continue;
+      }
       if (!rows) {
         indices.push_back(integers.saturated(at));
         continue;
@@ -231,6 +247,7 @@ private:
   BoundedIntegers integers;
   const PairScalars &scalars;
   Value position[2]; ///< i and j
+  Value elementIndex, elementRow; ///< of expressions of elements: i, and the row in the tensor that it stands for
   llvm::DenseMap<Value, Scalar> known;
 };
 
@@ -307,10 +324,74 @@ llvm::Expected<Value> fovea::emitResidualMask(OpBuilder &b, Location loc, const 
   });
 }
 
+bool fovea::asksForPosition(attn::MapElementsOp op) {
+  BlockArgument i = op.getBody().front().getArgument(op.getInputs().size());
+  return llvm::any_of(i.getUsers(), [](Operation *user) { return !isa<attn::LookupOp>(user); });
+}
+
+// The value of `map`'s expression for one element, from those of its operands; maps behind operands are computed, too.
+static llvm::Expected<Value> translateElements(OpBuilder &b, attn::MapElementsOp map, const ElementScalars &scalars,
+                                               const llvm::DenseMap<Value, Value> &elements, Value row, Value column) {
+  PairScalars none;
+  Translation translation(b, map.getLoc(), none);
+  Block &source = map.getBody().front();
+  const size_t n = map.getInputs().size();
+  for (auto [t, operand] : llvm::enumerate(map.getInputs())) {
+    Value element = elements.lookup(operand);
+    if (auto inner = operand.getDefiningOp<attn::MapElementsOp>(); !element && inner) {
+      llvm::Expected<Value> value = translateElements(b, inner, scalars, elements, row, column);
+      if (!value)
+        return value;
+      element = *value;
+    }
+    if (!element)
+      return llvm::createStringError("attn.map_elements: expected an epilogue of o and of tensors like it");
+    translation.bind(source.getArgument(t), element);
+  }
+  for (unsigned index : {3, 4}) // b, n
+    if (!source.getArgument(n + index).use_empty())
+      return llvm::createStringError("attn.map_elements: expected an epilogue that asks for i, h and d alone: the sequence "
+                                     "and its length are not at hand where a tile holds its keys");
+  auto sum = [&](Value x, Value y) { return arith::AddIOp::create(b, map.getLoc(), x, y).getResult(); };
+  translation.bindElement(source.getArgument(n), scalars.position ? sum(scalars.position, row) : Value(),
+                          source.getArgument(n + 1), scalars.head, source.getArgument(n + 2), column,
+                          sum(scalars.row, row));
+  return translation.translate(cast<attn::ResultOp>(source.back()).getValue());
+}
+
+llvm::Error fovea::emitMapElements(OpBuilder &b, Location loc, ArrayRef<std::pair<Value, Value>> operands,
+                                   ArrayRef<ElementOutput> outputs, const ElementScalars &scalars) {
+  SmallVector<Value> in, out;
+  for (auto &[tensor, slot] : operands)
+    in.push_back(slot);
+  for (const ElementOutput &output : outputs)
+    out.push_back(output.slot);
+  auto op = tile::MapElementsOp::create(b, loc, in, out);
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Type> types(in.size(), b.getF32Type());
+  types.append(2, b.getI32Type());
+  Block *block = b.createBlock(&op.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
+  llvm::DenseMap<Value, Value> elements;
+  for (auto [n, operand] : llvm::enumerate(operands))
+    elements[operand.first] = block->getArgument(n);
+  SmallVector<Value> values;
+  for (const ElementOutput &output : outputs) {
+    llvm::Expected<Value> value =
+        translateElements(b, output.value, scalars, elements, block->getArgument(in.size()), block->getArgument(in.size() + 1));
+    if (!value) {
+      op.erase();
+      return value.takeError();
+    }
+    values.push_back(*value);
+  }
+  tile::YieldOp::create(b, loc, values);
+  return llvm::Error::success();
+}
+
 llvm::Error fovea::declareTables(OpBuilder &b, attn::SpecOp spec) {
   llvm::SmallSetVector<Value, 4> used;
   for (Operation &op : spec.getBody().front())
-    if (isa<attn::MapPairsOp, attn::MaskWhereOp>(op))
+    if (isa<attn::MapPairsOp, attn::MaskWhereOp, attn::MapElementsOp>(op))
       op.walk([&](attn::LookupOp lookup) { used.insert(lookup.getTable()); });
   for (BlockArgument argument : spec.getBody().getArguments()) {
     if (!used.contains(argument))

@@ -18,11 +18,12 @@ NetworkBuilder::NetworkBuilder(ModuleOp module, StringRef name, StringRef offset
 }
 
 void NetworkBuilder::tensor(StringRef name, StringRef role, Type element, int64_t heads, int64_t cols, StringRef of,
-                            int64_t column, bool batched) {
+                            int64_t column, bool batched, int64_t packed) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   StringAttr whole = of.empty() ? StringAttr() : b.getStringAttr(of);
   TensorOp::create(b, loc, name, role, element, heads, cols, whole,
-                   whole ? b.getI64IntegerAttr(column) : IntegerAttr(), batched);
+                   whole ? b.getI64IntegerAttr(column) : IntegerAttr(),
+                   packed ? b.getI64IntegerAttr(packed) : IntegerAttr(), batched);
 }
 
 void NetworkBuilder::sharedTensor(StringRef name, StringRef of, Type element, int64_t cols) {
@@ -147,6 +148,11 @@ Value NetworkBuilder::splat(double value, Type type) {
 
 IntegerAttr NetworkBuilder::diagonal(int64_t block) {
   return block < schedule.tileRows ? b.getI64IntegerAttr(block) : IntegerAttr();
+}
+
+void NetworkBuilder::check(llvm::Error error) {
+  if (error)
+    kernel->setAttr("refused", b.getStringAttr(llvm::toString(std::move(error))));
 }
 
 KernelOp NetworkBuilder::finish() { return kernel; }

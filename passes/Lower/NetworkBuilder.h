@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/abi/Target.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 
 namespace fovea {
 
@@ -24,9 +25,9 @@ public:
   NetworkBuilder(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef offsets, const tile::Schedule &schedule,
                  const Target &target, mlir::Location loc);
 
-  /// `of` and `column`: a part of the rows of the tensor that the launch passes (empty: the tensor itself).
+  /// `of`, `column` and `packed` (0: not): see tile.tensor. `of` empty: the launch passes the tensor by this name.
   void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols,
-              llvm::StringRef of = "", int64_t column = 0, bool batched = false);
+              llvm::StringRef of = "", int64_t column = 0, bool batched = false, int64_t packed = 0);
   /// An input without heads, passed as `of`.
   void sharedTensor(llvm::StringRef name, llvm::StringRef of, mlir::Type element, int64_t cols);
   /// A sentence for `fovea explain`: something that this network decides and its channels do not show.
@@ -65,6 +66,8 @@ public:
   /// The diagonal attribute of a product whose operands hold several blocks, null when one block is the tile.
   mlir::IntegerAttr diagonal(int64_t block);
 
+  /// An error refuses this kernel (attribute `refused`, which schedules are sorted out by).
+  void check(llvm::Error error);
   tile::KernelOp finish();
 
   mlir::OpBuilder b;

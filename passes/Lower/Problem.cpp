@@ -47,6 +47,32 @@ static RowSpace rowSpace(attn::RowsAttr rows) {
   return space;
 }
 
+// Fills p.epilogue and p.elements.
+static llvm::Error readEpilogue(attn::SpecOp spec, Problem &p) {
+  Value o = spec.getResultNamed("o");
+  auto map = o ? o.getDefiningOp<attn::MapElementsOp>() : attn::MapElementsOp();
+  if (!map)
+    return llvm::Error::success();
+  p.epilogue = map;
+  for (Value operand : map.getInputs()) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (argument)
+      p.elements.push_back(spec.getInputName(argument.getArgNumber()).str());
+    else if (!operand.getDefiningOp<attn::CombineOp>())
+      return llvm::createStringError("attn.spec @" + p.name + ": expected an epilogue of o and of tensors like it");
+  }
+  return llvm::Error::success();
+}
+
+// Whether an epilogue looks an input up.
+static bool isLookedUp(attn::SpecOp spec, StringRef input) {
+  bool found = false;
+  spec.walk([&](attn::LookupOp lookup) {
+    found |= isa<attn::MapElementsOp>(lookup->getParentOp()) && lookup.getTable() == spec.getInput(input);
+  });
+  return found;
+}
+
 // The front end's table of capabilities refuses these with line and column; a spec that comes as IR is refused here.
 llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   auto fail = [&](const llvm::Twine &what) {
@@ -111,8 +137,18 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
     if (tables)
       return fail("expected tensors without a rotary embedding, where items loop over key blocks");
   }
-  if (p.block && (p.score || attn::inputs(spec).size() != 3 + tables))
-    return fail("expected scores c * (q . k) with c > 0 and the inputs q, k and v alone, where a tile holds its keys");
+  if (llvm::Error error = readEpilogue(spec, p))
+    return std::move(error);
+  size_t lookUps = 0;
+  for (const attn::Input &i : attn::inputs(spec))
+    lookUps += isLookedUp(spec, i.name);
+  if (p.block && (p.score || attn::inputs(spec).size() != 3 + tables + p.elements.size() + lookUps))
+    return fail("expected scores c * (q . k) with c > 0 and the inputs q, k and v, rotary tables and an epilogue's, where "
+                "a tile holds its keys");
+  if (p.block && lookUps)
+    p.spec = spec;
+  if (!p.block && p.epilogue)
+    return fail("expected o without an epilogue, where items loop over key blocks");
   p.lse = spec.getEmit() && spec.getEmit()->getLse();
   p.backward = spec.getEmit() && spec.getEmit()->getBackward();
   if (p.backward && spec.getEmit()->getPacked())
@@ -120,9 +156,20 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   return p;
 }
 
-llvm::Error fovea::checkBackward(attn::SpecOp backward) {
+// The expression behind `value` on tensors like o; null, and an error, where something else made it.
+static llvm::Expected<attn::MapElementsOp> expressionOf(Value value, const llvm::Twine &what) {
+  if (auto map = value.getDefiningOp<attn::MapElementsOp>())
+    return map;
+  return llvm::createStringError(what + ": expected an expression of elements, the gradient with a lowering");
+}
+
+llvm::Error fovea::readBackward(attn::SpecOp backward, Problem &p) {
+  const std::string prefix = "attn.spec @" + backward.getSymName().str() + ": ";
   int64_t dots = 0, softmax = 0, rowDots = 0, gradients = 0, combines = 0, combineQueries = 0, packs = 0, others = 0;
   bool rotariesFit = true;
+  EpilogueGradient &g = p.epilogueGradient;
+  g.spec = backward;
+  Value dO;
   for (Operation &op : backward.getBody().front()) {
     if (isa<attn::DotsOp>(op))
       ++dots;
@@ -132,23 +179,78 @@ llvm::Error fovea::checkBackward(attn::SpecOp backward) {
       ++rowDots;
     else if (isa<attn::SoftmaxGradOp>(op))
       ++gradients;
-    else if (isa<attn::CombineOp>(op))
-      ++combines;
-    else if (isa<attn::CombineQueriesOp>(op))
+    else if (auto combine = dyn_cast<attn::CombineOp>(op)) {
+      if (combine.getPairs().getDefiningOp<attn::SoftmaxOp>())
+        g.o = combine; // for an epilogue's gradient
+      else
+        ++combines;
+    } else if (auto combine = dyn_cast<attn::CombineQueriesOp>(op)) {
       ++combineQueries;
-    else if (isa<attn::PackOp>(op))
+      if (combine.getPairs().getDefiningOp<attn::SoftmaxOp>())
+        dO = combine.getX();
+    } else if (isa<attn::PackOp>(op))
       ++packs;
     else if (auto rotary = dyn_cast<attn::RotaryOp>(op)) {
       // In front of the products, or transposed behind the sums.
       Operation *source = rotary.getX().getDefiningOp();
       rotariesFit &= rotary.getTranspose() ? isa_and_nonnull<attn::CombineOp, attn::CombineQueriesOp>(source) : !source;
-    } else if (!isa<attn::PatternOp, attn::MapPairsOp, attn::YieldOp>(op))
+    } else if (!isa<attn::PatternOp, attn::MapPairsOp, attn::MapElementsOp, attn::YieldOp>(op))
       ++others;
   }
   bool expected = dots == 2 && softmax == 1 && rowDots == 1 && gradients == 1 && combines == 1 && combineQueries == 2;
-  if (!expected || others || packs > 1 || !rotariesFit)
-    return llvm::createStringError("attn.spec @" + backward.getSymName().str() +
-                                   ": expected the gradient of softmax(c q.k) v, behind rotary embeddings at most, the "
-                                   "one with a lowering");
+  if (!expected || others || packs > 1 || !rotariesFit || !dO)
+    return llvm::createStringError(prefix + "expected the gradient of softmax(c q.k) v, behind rotary embeddings and "
+                                            "before an expression of elements at most, the one with a lowering");
+
+  Value dout = backward.getInput("dout");
+  auto read = [&](Value value, const llvm::Twine &what, attn::MapElementsOp &into) -> llvm::Error {
+    if (value == dout)
+      return llvm::Error::success();
+    llvm::Expected<attn::MapElementsOp> map = expressionOf(value, prefix + what);
+    if (!map)
+      return map.takeError();
+    into = *map;
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = read(dO, "the gradient of o", g.dO))
+    return error;
+  auto yield = cast<attn::YieldOp>(backward.getBody().front().getTerminator());
+  for (auto [attr, value] : llvm::zip(yield.getResultNames(), yield.getValues())) {
+    StringRef name = cast<StringAttr>(attr).getValue();
+    if (name == p.packed || name == "d" + p.q || name == "d" + p.k || name == "d" + p.v)
+      continue;
+    g.outputs.push_back({name.drop_front().str(), {}});
+    if (llvm::Error error = read(value, name, g.outputs.back().value))
+      return error;
+  }
+  // Rounding a gradient once more (attn-derive-backward) is a map of a map, so operands are sought behind maps, too.
+  llvm::SmallVector<Value> work;
+  auto visit = [&](attn::MapElementsOp map) {
+    if (map)
+      llvm::append_range(work, map.getInputs());
+  };
+  visit(g.dO);
+  for (const EpilogueGradient::Output &output : g.outputs)
+    visit(output.value);
+  bool readsO = false;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (value == dout)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      std::string name = backward.getInputName(argument.getArgNumber()).str();
+      if (!llvm::is_contained(g.inputs, name))
+        g.inputs.push_back(name);
+    } else if (auto map = value.getDefiningOp<attn::MapElementsOp>()) {
+      visit(map);
+    } else if (g.o && value == g.o.getResult()) {
+      readsO = true;
+    } else {
+      return llvm::createStringError(prefix + "expected an epilogue's gradient of elements and o alone");
+    }
+  }
+  llvm::sort(g.inputs);
+  if (!readsO)
+    g.o = {};
   return llvm::Error::success();
 }

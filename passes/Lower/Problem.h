@@ -29,6 +29,25 @@ struct RowSpace {
   bool operator==(const RowSpace &o) const { return kind == o.kind && name == o.name && count == o.count; }
 };
 
+/// The epilogue in a backward (attn-derive-backward): what takes dout's place in dP = dO V^T and dV = P^T dO, and the
+/// gradients of the epilogue's own tensors. A null op stands for dout as it is.
+struct EpilogueGradient {
+  attn::MapElementsOp dO;
+  struct Output {
+    std::string tensor;          ///< of the epilogue; its gradient is called "d" + tensor
+    attn::MapElementsOp value;
+  };
+  std::vector<Output> outputs;
+  std::vector<std::string> inputs; ///< tensors of the epilogue that these read
+  attn::CombineOp o;               ///< the output once more, if they read it
+  attn::SpecOp spec;               ///< the backward
+
+  /// Whether there is anything to compute.
+  bool maps() const {
+    return dO || llvm::any_of(outputs, [](const Output &o) { return bool(o.value); });
+  }
+};
+
 /// One attention. `block` > 0: block-diagonal self attention over jagged sequences, rows x heads x dim in memory, whose
 /// row blocks see all their keys at once. Else its items loop over key blocks (flash attention).
 struct Problem {
@@ -45,6 +64,9 @@ struct Problem {
   RowSpace queries, keys;        ///< of q and o, of k and v
   int64_t keyHeads = 1;          ///< of k and v; divides heads
   KeyRange range;                ///< the keys of a query, where items loop over key blocks
+  attn::MapElementsOp epilogue;  ///< of o, null when it leaves as it is
+  std::vector<std::string> elements; ///< the tensors like o that the epilogue reads
+  EpilogueGradient epilogueGradient;
   bool lse = false;              ///< natural-log row statistic is an output
   bool backward = false;         ///< dq, dk and dv are wanted, from q, k, v and dout
   std::string packed;            ///< name of the one tensor [rows, dq | dk | dv] of the gradients; empty: three tensors
@@ -59,8 +81,8 @@ struct Problem {
 /// The problem of a spec; an error that says what was expected when it has no lowering.
 llvm::Expected<Problem> readProblem(attn::SpecOp spec);
 
-/// Checks that a derived backward is the one that buildBackward lowers: dP = dO V^T, D = rowsum(P o dP), dS from them,
-/// and the three sums dV, dQ and dK.
-llvm::Error checkBackward(attn::SpecOp backward);
+/// Checks that a derived backward is one that buildBackward lowers: dP = dO V^T, D = rowsum(P o dP), dS from them, the
+/// three sums dV, dQ and dK, and expressions of elements; reads what it holds of an epilogue.
+llvm::Error readBackward(attn::SpecOp backward, Problem &problem);
 
 } // namespace fovea

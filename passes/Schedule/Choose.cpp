@@ -4,6 +4,7 @@
 #include "dialect/Layout/TmemLayout.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Lower/Elements.h"
 #include "passes/Lower/Networks.h"
 #include "passes/Lower/Rotary.h"
 #include "passes/Tile/Passes.h"
@@ -91,7 +92,9 @@ public:
         continue;
       if (!o.roles || *o.roles == "fused")
         for (bool tmem : pChoices())
-          all.push_back(fused(rows, tmem));
+          for (bool late : {false, true})
+            if (!late || (!p.elements.empty() && p.elements.size() <= 2 && p.valueDim <= p.headDim && !p.rotatesOnLoad()))
+              all.push_back(fused(rows, tmem, late));
       if (!o.roles || *o.roles == "split")
         for (int64_t stages : o.stages ? std::vector<int64_t>{*o.stages} : std::vector<int64_t>{4, 3, 2, 1})
           for (bool tmem : pChoices())
@@ -113,7 +116,8 @@ private:
     return layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).slotBytes();
   }
   int64_t loadBytes(int64_t rows) const {
-    return 2 * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim) + forwardRotary(p).bytes(rows);
+    return 2 * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim) + forwardRotary(p).bytes(rows) +
+           ElementTensors(p, p.elements).bytes(rows);
   }
   // Behind the load, if inputs are turned on it.
   std::vector<std::string> withRotate(std::vector<std::string> roles, size_t at) const {
@@ -126,20 +130,30 @@ private:
     std::vector<std::string> channels = {"Q", "K", "V"};
     for (const RotaryTable &t : forwardRotary(p).tables)
       channels.push_back(t.channel);
+    for (size_t k = 0; k < p.elements.size(); ++k)
+      channels.push_back(ElementTensors::channel(k));
     return channels;
   }
 
-  // One warp group does everything for one item; several CTAs per SM hide latency for each other.
-  Candidate fused(int64_t rows, bool tmem) {
+  // One warp group does everything for one item; several CTAs per SM hide latency for each other. `late`: an epilogue's
+  // tensors come where Q and K were.
+  Candidate fused(int64_t rows, bool tmem, bool late) {
     Candidate c;
     Schedule &s = c.schedule;
     s.tileRows = rows, s.block = p.block, s.persistent = false, s.pInTmem = tmem;
     int64_t warps = target.tcgen05 ? 4 : rows / 16;
     s.groups = {{"all", 0, warps, 0, withRotate({"load", "qk", "softmax", "pv", "epilogue", "store"}, 1)}};
+    if (late) {
+      s.groups[0].roles.insert(s.groups[0].roles.begin() + 2, "load_elements");
+      for (size_t k = 0; k < p.elements.size(); ++k)
+        s.aliases[ElementTensors::channel(k)] = k ? "K" : "Q";
+    }
     s.aliases["Out"] = "V"; // the product that reads V is done before O is read
     if (tmem)
       s.aliases["P"] = "S"; // a warp writes P over the lanes of S that it alone has read
     int64_t smem = loadBytes(rows) + (target.tcgen05 && !tmem ? tileBytes(rows, p.block) : 0) + 256;
+    if (late)
+      smem -= ElementTensors(p, p.elements).bytes(rows);
     int64_t columns = target.tcgen05 ? layout::tmemAllocation(uint32_t(p.block + p.valueDim)) : 0;
     int64_t ctas = std::min<int64_t>(target.smemPerSm / (smem + target.smemReservedPerCta), 8);
     ctas = std::min(ctas, target.registersPerSm / (32 * warps * registersNeeded(rows)));
@@ -153,8 +167,8 @@ private:
       c.needs(*o.ctasPerSm, ctas, "CTAs per SM");
     if (o.stages && *o.stages != 1)
       c.refuse("has one stage by construction: stages belong to split roles");
-    c.name = "fused, " + std::to_string(rows) + " rows" + pName(tmem) + ", " + std::to_string(s.ctasPerSm) +
-             " CTAs per SM";
+    c.name = "fused, " + std::to_string(rows) + " rows" + pName(tmem) + (late ? ", the epilogue's tensors over Q and K" : "") +
+             ", " + std::to_string(s.ctasPerSm) + " CTAs per SM";
     return c;
   }
 

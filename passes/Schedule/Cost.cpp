@@ -181,6 +181,12 @@ private:
     };
     auto slotBytes = [](Value slot) { return double(cast<SlotType>(slot.getType()).getBytes()); };
     auto sharedTraffic = [&](double bytes) { c.threads += bytes / teams / rates.sharedBytes; };
+    // The ops of an expression on each of n elements; functions take the special unit, about twice each.
+    auto evaluate = [&](Block &body, double n) {
+      auto isFunction = [](Operation &op) { return op.getDialect()->getNamespace() == "math"; };
+      compute(n * double(std::distance(body.begin(), body.end())));
+      c.exponential = 2 * double(llvm::count_if(body, isFunction)) * n / rates.mufu;
+    };
     // A pair takes two products, two fused ones and the conversion of sine and cosine.
     auto turn = [&](Value tile, Value table) {
       compute(3 * slotElements(tile));
@@ -247,13 +253,16 @@ private:
           c.threads += 2 * rates.dependent;
         })
         .Case([&](MapPairsOp map) {
-          // Its ops on each element; functions take the special unit, about twice each.
-          double n = double(elements(map.getResult().getType()));
-          auto &body = map.getBody().front();
-          auto isFunction = [](Operation &op) { return op.getDialect()->getNamespace() == "math"; };
-          double functions = double(llvm::count_if(body, isFunction));
-          compute(n * double(std::distance(body.begin(), body.end())));
-          c.exponential = 2 * functions * n / rates.mufu;
+          evaluate(map.getBody().front(), double(elements(map.getResult().getType())));
+        })
+        .Case([&](MapElementsOp map) {
+          for (Value slot : map.getOperands()) {
+            compute(slotElements(slot));
+            if (cast<SlotType>(slot.getType()).getSpace() == Space::Smem)
+              sharedTraffic(slotBytes(slot));
+          }
+          evaluate(map.getBody().front(), slotElements(map.getInputs().front()));
+          c.threads += 3 * rates.dependent;
         })
         .Case<math::Exp2Op, math::Log2Op, math::TanhOp>([&](auto special) {
           double n = double(elements(special.getType()));

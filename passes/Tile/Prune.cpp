@@ -16,9 +16,13 @@ using namespace fovea;
 using namespace fovea::tile;
 
 namespace {
-/// Barriers of the group, and fences between units. The waits of tensor memory stay: each belongs to its access.
+/// Barriers of the group, waits for stores (one may stand behind those of several channels), and fences between units. The
+/// waits of tensor memory stay: each belongs to its access. In a group of one warp the proof, whose steps are a warp's,
+/// does not see that lanes meet.
 bool mayGo(Operation &op) {
   if (isa<SyncOp>(op))
+    return op.getParentOfType<GroupOp>().getWarps() > 1;
+  if (isa<StoreWaitOp>(op))
     return true;
   auto fence = dyn_cast<FenceOp>(op);
   return fence && (fence.getKind() == FenceKind::AsyncProxy || fence.getKind() == FenceKind::TensorBefore || fence.getKind() == FenceKind::TensorAfter);

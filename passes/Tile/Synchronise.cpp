@@ -57,6 +57,8 @@ private:
                       return rotate.getSlot() != take.getSlot();
                     if (auto copy = dyn_cast<CopyOp>(user))
                       return copy.getTo() != take.getSlot();
+                    if (auto map = dyn_cast<MapElementsOp>(user))
+                      return !llvm::is_contained(map.getOutputs(), take.getSlot());
                     return isa<PassOp, ReadOp, WarpProductOp>(user);
                   });
         s.reads = reads && (s.visits.empty() || s.reads);
@@ -103,13 +105,26 @@ private:
                         rule->byTma || rule->commit ? 1
                         : rule->drainStores         ? int64_t(from.group.getTeams()) // each stores its own rows
                                                     : int64_t(from.group.getWarps()));
+    // A commit tells of products alone: what threads wrote into the slot before them is handed on by an arrival.
+    const bool handOn = rule->commit && !wrap && from.group != to.group && writtenByThreads(channel, index);
+    if (handOn)
+      lookup(barrier).setCount(1 + from.group.getWarps());
     for (Visit &visit : from.visits)
       if (failed(produce(channel, *rule, barrier, from, visit)))
         return failure();
+      else if (handOn)
+        ArriveOp::create(b, channel.getLoc(), barrier, Unit::Threads, IntegerAttr(), Value(), IntegerAttr(), visit.take.getVisitAttr());
     for (Visit &visit : to.visits)
       consume(channel, *rule, barrier, to, visit, wrap);
     return success();
   }
+
+  bool writtenByThreads(ChannelOp channel, size_t before) {
+    auto &stations = channelStations[channel.getSymName()];
+    return llvm::any_of(llvm::seq<size_t>(0, before),
+                        [&](size_t i) { return stations[i].unit() == Unit::Threads && !stations[i].reads; });
+  }
+  BarrierOp lookup(StringRef barrier) { return kernel.lookupSymbol<BarrierOp>(barrier); }
 
   // The producer's side of a hop, before its pass.
   LogicalResult produce(ChannelOp channel, const HopRule &rule, StringRef barrier, Station &from, Visit &visit) {
@@ -164,8 +179,8 @@ private:
     b.setInsertionPoint(visit.take);
     if (rule.drainStores && !rule.barrier)
       StoreWaitOp::create(b, loc, channel.getDepth() - 1);
-    if (rule.barrier)
-      WaitOp::create(b, loc, barrier, to.unit(), wrap, visit.take.getVisitAttr());
+    if (rule.barrier) // threads store the rows of a tile that is too short for TMA
+      WaitOp::create(b, loc, barrier, to.stores ? Unit::Threads : to.unit(), wrap, visit.take.getVisitAttr());
     if (rule.sync)
       SyncOp::create(b, loc);
     for (FenceKind kind : rule.after)
@@ -183,14 +198,8 @@ private:
       return channel.emitOpError("aliases '") << other.getSymName() << "', which another warp group still reads";
     OpBuilder::InsertionGuard guard(b);
     Location loc = channel.getLoc();
-    if (reader.unit() == Unit::Tensor && target.tcgen05)
-      return success(); // a later commit that the writer waits for covers it; tile-prove-no-hazard checks that
-    if (reader.unit() == Unit::Tensor) {
-      // Each warp has waited for its own part of the product (wgmma); the others may still read.
-      b.setInsertionPoint(writer.visits.front().take);
-      SyncOp::create(b, loc);
-      return success();
-    }
+    if (reader.unit() == Unit::Tensor)
+      return aliasBehindProduct(channel, other, reader.visits.front(), writer);
     FailureOr<HopRule> rule = hopRule(reader, writer, channel.getSlotType().getSpace(), /*wrap=*/true, target);
     if (failed(rule))
       return channel.emitOpError("no rule for a hop from '") << other.getSymName() << "'";
@@ -202,6 +211,53 @@ private:
     for (FenceKind kind : rule->after)
       FenceOp::create(b, loc, kind, writer.unit());
     return success();
+  }
+
+  // The writer comes when the product that read the slot is over: as its result is waited for in between, or because it
+  // is waited for here.
+  LogicalResult aliasBehindProduct(ChannelOp channel, ChannelOp other, Visit &reader, Station &writer) {
+    Location loc = channel.getLoc();
+    TakeOp writing = writer.visits.front().take;
+    MmaOp mma;
+    for (Operation *user : reader.take.getSlot().getUsers())
+      if (auto candidate = dyn_cast<MmaOp>(user))
+        mma = candidate;
+    ChannelOp result = ownerOf(channelOf(mma.getD()));
+    bool over = false;
+    for (Operation *op = mma->getNextNode(); op && op != writing; op = op->getNextNode()) {
+      if (auto wait = dyn_cast<ProductWaitOp>(op))
+        over |= ownerOf(channelOf(wait.getSlot())) == result;
+      if (auto take = dyn_cast<TakeOp>(op)) // behind the wait for the products that made it; these end in order
+        over |= target.tcgen05 && take.getUnit() == Unit::Threads && take.getStation() > 0 &&
+                writer.unit() == Unit::Threads && madeBehind(take, mma);
+    }
+    if (target.tcgen05 && !over) {
+      StringRef barrier = declare(other, 0, /*wrap=*/true, 1);
+      b.setInsertionPoint(reader.pass);
+      CommitOp::create(b, loc, barrier, IntegerAttr());
+      b.setInsertionPoint(writing);
+      WaitOp::create(b, loc, barrier, writer.unit(), /*empty=*/false, IntegerAttr());
+    }
+    if (target.tcgen05)
+      return success();
+    if (!over) {
+      for (Operation *user : mma.getD().getUsers())
+        if (isa<PassOp>(user))
+          b.setInsertionPoint(user);
+      ProductWaitOp::create(b, loc, mma.getD());
+    }
+    // Each warp has waited for its own part of the product; the others' may still read.
+    b.setInsertionPoint(writing);
+    SyncOp::create(b, loc);
+    return success();
+  }
+
+  // Whether the slot that is taken was made by a product that is not before `mma`.
+  bool madeBehind(TakeOp take, MmaOp mma) {
+    for (Operation *op = mma; op && op != take; op = op->getNextNode())
+      if (auto other = dyn_cast<MmaOp>(op); other && channelOf(other.getD()) == channelOf(take))
+        return true;
+    return false;
   }
 
   // Hops that meet at one place ask for the same fence or barrier; once is enough when nothing happens in between.

@@ -3,6 +3,7 @@
 // Two accesses conflict if their ranges overlap, one writes, and they are not the same step. What they need beyond
 // order depends on who touches the memory (PTX ISA in brackets):
 //   shared   threads write, TMA or tensor core follows   the writer's fence.proxy.async before it hands over [proxies]
+//            threads write, another reads                an order that does not lead through a commit alone [tcgen05.commit]
 //   tensor   tensor core, then threads                    the threads' tcgen05 fence::after_thread_sync
 //            threads, then tensor core or other threads   wait::st behind a write, fence::before_thread_sync, and the
 //                                                         other side's fence::after_thread_sync
@@ -78,11 +79,11 @@ private:
       return reportMissing(a, b);
     if (x.ordered(b.step, a.step))
       return reportMissing(b, a);
-    // Products of one issuer on the same accumulator are pipelined in order (PTX ISA, tcgen05 pipelined pairs).
+    // Products of one issuer on the same accumulator are pipelined in order (PTX ISA, tcgen05 pipelined pairs; wgmma).
     const Step &s = x.steps[a.step], &t = x.steps[b.step];
     auto accumulates = [](const Access &access, const Step &step) {
       auto mma = dyn_cast<MmaOp>(step.op);
-      return mma && access.write && access.space == Space::Tmem;
+      return mma && access.write && access.space != Space::Smem;
     };
     if (s.group == t.group && a.channel == b.channel && accumulates(a, s) && accumulates(b, t))
       return success();
@@ -100,6 +101,8 @@ private:
   std::string missingFence(const Access &first, const Access &then) const {
     const Step &s = x.steps[first.step], &t = x.steps[then.step];
     if (first.space == Space::Smem) {
+      if (first.write && first.unit == Unit::Threads && !then.write && !x.told(first.step, then.step))
+        return "an arrival of the writer's threads: a commit tells of products alone";
       if (!first.write || first.unit != Unit::Threads || then.unit == Unit::Threads)
         return "";
       std::optional<unsigned> fence = x.fenceAfter(first.step, FenceKind::AsyncProxy);

@@ -12,8 +12,8 @@ tile.kernel @roles target("sm_100a") schedule #fused {
   // CHECK: tile.table @slope dims 1 : f32
   tile.table @slope dims 1 : f32
   tile.table @rel dims 2 : i32
-  // CHECK: tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256
-  tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256
+  // CHECK: tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256 packed(64)
+  tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256 packed(64)
   // CHECK: tile.tensor @rotary "shared" heads 1 cols 64 : f32 of "angles" column 0
   tile.tensor @rotary "shared" heads 1 cols 64 : f32 of "angles" column 0
   // CHECK: tile.channel @K depth(2) stations ["load", "use"] : !tile.slot<64x64xbf16, smem>
@@ -54,6 +54,16 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     // CHECK: tile.mma %{{.*}} = %{{.*}} * %{{.*}} transposed diagonal(16) : <64x16xf32, tmem>, <64x64xbf16, smem>, <64x64xbf16, smem>
     tile.mma %s = %k * %k transposed diagonal(16) : <64x16xf32, tmem>, <64x64xbf16, smem>, <64x64xbf16, smem>
     tile.pass %s : <64x16xf32, tmem>
+    // CHECK: tile.map_elements %[[K1:[0-9]+]], %[[K1]] into %[[K1]] : !tile.slot<64x64xbf16, smem>, !tile.slot<64x64xbf16, smem> into !tile.slot<64x64xbf16, smem> {
+    // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: i32, %{{.*}}: i32):
+    // CHECK: tile.lookup @slope[%{{.*}}] : f32
+    // CHECK: tile.yield %{{.*}} : f32
+    tile.map_elements %k, %k into %k : !tile.slot<64x64xbf16, smem>, !tile.slot<64x64xbf16, smem> into !tile.slot<64x64xbf16, smem> {
+    ^bb0(%x: f32, %y: f32, %r: i32, %d: i32):
+      %w = tile.lookup @slope[%head] : f32
+      %z = arith.mulf %x, %w : f32
+      tile.yield %z : f32
+    }
     %s1 = tile.take @S[1] for threads : <64x16xf32, tmem>
     // CHECK: %[[T:.*]] = tile.read %{{.*}} : <64x16xf32, tmem> -> tensor<64x16xf32, #tile.regs<fragment>>
     %t = tile.read %s1 : <64x16xf32, tmem> -> tensor<64x16xf32, #tile.regs<fragment>>

@@ -1,9 +1,11 @@
 # test/exec/Inputs/matrix.py - matrix.py FOVEA TARGET CASE... [-- OPTION...]: `fovea check` on block_diagonal specs.
 # A CASE is dtype:heads:D:Dv:N[:lse][:backward][:packed], e.g. bf16:2:96:64:32:lse, also with origins, as in
-# bf16:2:64:64:64,q=t/halves/on_load, and settings of a schedule, as in bf16:2:64:64:64,roles=split,stages=2. Every case
+# bf16:2:64:64:64,q=t/halves/on_load, settings of a schedule, as in bf16:2:64:64:64,roles=split,stages=2, and an epilogue, as in
+# bf16:2:64:64:64:backward,epilogue=o*sigmoid(gate)+residual (a comma is written ';'). Every case
 # must end in PASS, with more than 45 dB (42 dB where a rotary embedding is turned) in every gradient.
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,9 @@ for case in cases:
     dtype, heads, depth, depth_v, block, *words = shape.split(":")
     origins = {s[0]: s[2:].split("/") for s in settings if s[1] == "="}
     settings = [s for s in settings if s[1] != "="]
+    epilogue = "".join(s[len("epilogue="):].replace(";", ",") for s in settings if s.startswith("epilogue="))
+    settings = [s for s in settings if not s.startswith("epilogue=")]
+    elements = sorted({name for name in ("gate", "residual", "bias") if re.search(rf"\b{name}\b", epilogue)})
     schedule = "schedule " + target + " {\n" + "\n".join(s.replace("=", " : ") for s in settings) + "\n}"
     tensor = lambda name, d: (f"{name} : {dtype} [jagged offsets, {heads} heads, {d}]" +
                               (f" = rotary({', '.join(origins[name])})" if name in origins else ""))
@@ -30,6 +35,7 @@ for case in cases:
       {tensor("k", depth)}
       {tensor("v", depth_v)}
       pattern : block_diagonal({block})
+      {"epilogue : " + epilogue if epilogue else ''}
       emit    : {", ".join(emit)}
       {schedule if settings else ''}
     }}"""
@@ -45,6 +51,7 @@ for case in cases:
         least = 42 if origins else 45
         names = {output["output"] for output in report["outputs"]}
         wanted = {"o"} | ({"lse"} if "lse" in words else set()) | (set() if not more else {"dz"} if "packed" in words else {"dq", "dk", "dv"})
+        wanted |= {"d" + name for name in elements if more}
         # An exact result (no row, or one key a row) has no ratio.
         quiet = [o for o in report["outputs"] if o["output"].startswith("d") and o["snr_db"] is not None and o["snr_db"] < least and o["max_error"] > o["rounding_floor"]]
         ok = report["pass"] and names == wanted and not quiet

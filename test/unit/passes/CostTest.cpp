@@ -98,6 +98,24 @@ TEST(Cost, EveryStageCountThatMayBeAskedForIsACandidate) {
   EXPECT_EQ(candidates(kernels, "sm_90a", 64, 64, overrides)[0].schedule.depth("Q"), 6);
 }
 
+// Split roles of the backward: priced like the others, and within an SM's registers (setmaxnreg).
+TEST(Cost, TheSplitBackwardIsACandidate) {
+  Kernels kernels;
+  Variant v;
+  v.dim = 128, v.backward = true;
+  for (const char *target : {"sm_90a", "sm_100a"}) {
+    auto all = enumerateBackward(kernels.problem(v), *findTarget(target), {});
+    ASSERT_TRUE(bool(all)) << llvm::toString(all.takeError());
+    EXPECT_EQ((*all)[0].name.substr(0, 5), "fused") << target;
+    const Candidate &split = best(*all, "split, 64 rows, 2 stages");
+    EXPECT_GE(split.clocksPerRow(), (*all)[0].clocksPerRow());
+    int64_t registers = 0;
+    for (const GroupSchedule &group : split.schedule.groups)
+      registers += 32 * group.warps * group.registers;
+    EXPECT_LE(registers, findTarget(target)->registersPerSm);
+  }
+}
+
 TEST(Cost, TheNearestRefusalIsReported) {
   Kernels kernels;
   Variant v;

@@ -57,6 +57,32 @@ TEST(Explain, SaysWhereTheRowTermAndTheRotationAre) {
   }
 }
 
+// The backward on sm_100a, chosen and split: roles, what each takes, the bytes, and what limits.
+TEST(Explain, BackwardOfTensorMemory) {
+  Kernels kernels;
+  for (const char *roles : {"fused", "split"}) {
+    Variant v;
+    v.backward = true, v.dim = 128;
+    ScheduleOverrides overrides;
+    overrides.roles = roles;
+    CompileOptions options;
+    options.target = "sm_100a", options.until = Phase::Sync;
+    auto compiled = compileProblem(kernels.context, kernels.problem(v), overrides, options);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    std::string text = explain(*compiled, false);
+    text = text.substr(text.find("backward: kernel"));
+    const bool split = std::string(roles) == "split";
+    for (const char *line : {"D_i: the row sum of P o dP, in registers", "clocks per item (modelled, not measured)",
+                             "114688 bytes at this SM's share of the bandwidth", "bound by ", "critical circuit",
+                             "clocks per item by role (modelled)", "map of tensor memory (columns)",
+                             split ? "product_dk   keys" : "product_dk   all",
+                             split ? "qk -> softmax -> ds" : "tmem over DV",
+                             split ? "clear_qk, qk, clear_dp, dp" : "all        0-3",
+                             split ? "of 512 columns of tensor memory" : "256 of 512 columns of tensor memory"})
+      EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
 TEST(Explain, SaysWhatALoopOverKeyBlocksVisits) {
   Kernels kernels;
   for (const Variant &v : {loopVariants()[0], loopVariants()[3]}) {

@@ -16,7 +16,7 @@ bool synchronises(Operation &op) {
   return isa<WaitOp, ArriveOp, CommitOp, ProductWaitOp, FenceOp, StoreWaitOp, SyncOp>(op);
 }
 bool touchesMemory(Operation &op) {
-  return isa<LoadOp, StoreOp, MmaOp, ReadOp, WriteOp, CopyOp, ClearTailOp, RotateOp>(op);
+  return isa<LoadOp, StoreOp, MmaOp, ReadOp, WriteOp, CopyOp, ClearTailOp, RotateOp, MapElementsOp>(op);
 }
 
 // "fence async_proxy for threads", "wait @K_empty for tma empty", "product_wait".
@@ -29,8 +29,15 @@ std::string textOf(Operation &op) {
   return trimmed.str();
 }
 
+// Kernels of a kind have the same network: the backward's differ where its roles do (passes/Lower/Backward.cpp).
+std::string kind(const Variant &v) {
+  if (!v.backward)
+    return v.roles;
+  return v.roles == "split" ? "split backward" : v.dim == 256 && v.block == 128 ? "fused in slices" : v.roles;
+}
+
 struct Harmless {
-  const char *target, *roles, *op;
+  const char *target, *roles, *op; ///< roles: kind()
   const char *before; ///< what follows the op, empty: anything
   const char *why;
   bool always = true; ///< false: whether it occurs depends on which hops meet at one place
@@ -43,8 +50,6 @@ const Harmless kHarmless[] = {
     {"sm_100a", "split", "wait @P_empty for threads empty", "",
      "the load ring is no deeper than P's, so that V's arrival shows that P's last product is over"},
     {"sm_100a", "split", "wait @K_empty for tma empty", "", "Q's commit behind the same product covers K"},
-    {"sm_100a", "split", "fence async_proxy for threads", "tile.arrive @V_full1",
-     "V's barrier is awaited behind P's, whose fence the same writers execute later"},
     {"sm_100a", "fused", "fence async_proxy for threads", "tile.pass", "P's fence follows before the same sync", false},
     {"sm_100a", "fused", "sync", "tile.take @V", "P's sync stands beside it", false},
     {"sm_100a", "fused", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted", false},
@@ -56,16 +61,24 @@ const Harmless kHarmless[] = {
     {"sm_100a", "fused", "sync", "tile.take @DS", "the sync before dV's store stands behind the same fences", false},
     {"sm_90a", "fused", "sync", "tile.take @DS", "the sync before dV's store stands behind the same fences", false},
     {"sm_100a", "fused", "sync", "tile.take @P", "V's sync stands beside it", false},
-    {"sm_90a", "fused", "fence async_proxy for threads", "tile.pass",
-     "products of blocks below 64 rows read by threads, in the generic proxy"},
     {"sm_90a", "fused", "product_wait", "", "products of blocks below 64 rows are synchronous; nothing is emitted"},
     {"sm_90a", "split", "product_wait", "", "products of blocks below 64 rows are synchronous; nothing is emitted"},
-    // Inputs turned on load: one role turns Q, K and V in this order.
-    {"sm_100a", "split", "fence async_proxy for threads", "tile.arrive @Q_full1",
-     "K's barrier is awaited behind Q's, whose fence the same writers execute later"},
-    {"sm_90a", "split", "fence async_proxy for threads", "tile.pass", "the next tile's fence stands before the same sync"},
-    {"sm_90a", "fused", "sync", "tile.take @V", "the sync behind Q's and K's turn stands behind V's, too"},
-    {"sm_90a", "split", "sync", "tile.take @V", "the sync behind Q's and K's turn stands behind V's, too"},
+    // The backward: Q is released last of an item, by dK's product, which waits for everything but dV.
+    {"sm_100a", "split backward", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted"},
+    {"sm_100a", "split backward", "sync", "", "a group of one warp: the proof's steps are a warp's"},
+    {"sm_100a", "split backward", "wait @V_empty for tma empty", "", "Q's wait covers V"},
+    {"sm_100a", "split backward", "wait @K_empty for tma empty", "", "Q's commit behind a later product covers K", false},
+    {"sm_100a", "split backward", "wait @DS_empty for threads empty", "", "one load stage: Q's wait covers dS", false},
+    {"sm_100a", "split backward", "fence tensor_before for threads", "", "S's or dP's fence stands before the same product", false},
+    {"sm_100a", "split backward", "fence tensor_after for tensor", "", "S's or dP's fence stands before the same product", false},
+    {"sm_90a", "split backward", "wait @K_empty for tma empty", "", "Q's wait covers K", false},
+    {"sm_90a", "split backward", "wait @V_empty for tma empty", "", "Q's wait covers V", false},
+    {"sm_90a", "split backward", "product_wait", "", "products of blocks below 64 rows are synchronous", false},
+    {"sm_90a", "split backward", "fence async_proxy for threads", "tile.pass", "products of blocks below 64 rows read by threads", false},
+    {"sm_100a", "fused in slices", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted", false},
+    {"sm_90a", "fused in slices", "product_wait", "tile.read", "a later product was waited for before"},
+    {"sm_100a", "fused in slices", "wait @S_full for threads", "", "dO's second slice was loaded behind the scores' products, and is awaited before"},
+    {"sm_100a", "fused in slices", "wait @DP_full1 for threads", "", "dV, of later products, was awaited before"},
 };
 
 // The same for ops that are moved and not removed.
@@ -73,7 +86,6 @@ const Harmless kHarmlessMoves[] = {
     {"sm_100a", "split", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted"},
     {"sm_100a", "split", "fence tensor_after for tensor", "tile.take @P", "a later one stands before the product too",
      false},
-    {"sm_100a", "split", "fence async_proxy for threads", "tile.arrive @V_full1", "P's fence covers V, see above"},
     {"sm_100a", "split", "arrive @V_full1 from threads", "", "V is awaited behind P, whose arrival comes later"},
     {"sm_100a", "split", "wait @V_full1 for tensor", "", "P's wait behind the same writers' later arrival covers V"},
     {"sm_100a", "split", "commit @K_empty", "", "Q's commit behind the same product covers K"},
@@ -97,14 +109,49 @@ const Harmless kHarmlessMoves[] = {
     {"sm_90a", "fused", "fence async_proxy for threads", "tile.pass", "mma.sync reads in the generic proxy"},
     {"sm_90a", "fused", "product_wait", "", "products of blocks below 64 rows are synchronous"},
     {"sm_90a", "split", "product_wait", "", "products of blocks below 64 rows are synchronous"},
-    {"sm_100a", "split", "fence async_proxy for threads", "tile.arrive @Q_full1", "K's fence covers Q, see above"},
     {"sm_100a", "split", "arrive @Q_full1 from threads", "", "Q is awaited beside K, whose arrival comes later"},
     {"sm_100a", "split", "wait @Q_full1 for tensor", "", "K's wait behind the same writers' later arrival covers Q"},
     {"sm_100a", "split", "arrive @V_full2 from threads", "", "V, turned on load: as V_full1"},
     {"sm_100a", "split", "wait @V_full2 for tensor", "", "V, turned on load: as V_full1"},
-    {"sm_90a", "split", "fence async_proxy for threads", "tile.pass", "the next tile's fence, see above"},
-    {"sm_90a", "fused", "sync", "tile.take @V", "the sync behind Q's and K's turn, see above"},
-    {"sm_90a", "split", "sync", "tile.take @V", "the sync behind Q's and K's turn, see above"},
+    // The backward, see above.
+    {"sm_100a", "split backward", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted"},
+    {"sm_100a", "split backward", "sync", "", "a group of one warp: the proof's steps are a warp's"},
+    {"sm_100a", "split backward", "wait @V_empty for tma empty", "", "Q's wait covers V"},
+    {"sm_100a", "split backward", "wait @K_empty for tma empty", "", "Q's wait covers K"},
+    {"sm_100a", "split backward", "commit @V_empty", "", "Q's wait covers V"},
+    {"sm_100a", "split backward", "commit @K_empty", "", "Q's commit behind a later product covers K", false},
+    {"sm_100a", "split backward", "wait @S_empty for tensor empty", "", "the load ring is no deeper than S's: Q's wait covers S"},
+    {"sm_100a", "split backward", "arrive @S_empty from threads", "", "the load ring is no deeper than S's: Q's wait covers S"},
+    {"sm_100a", "split backward", "wait @DP_empty for tensor empty", "", "the load ring is no deeper than dP's: Q's wait covers dP"},
+    {"sm_100a", "split backward", "arrive @DP_empty from threads", "", "the load ring is no deeper than dP's: Q's wait covers dP"},
+    {"sm_100a", "split backward", "wait @DS_empty for threads empty", "", "one load stage: Q's wait covers dS", false},
+    {"sm_100a", "split backward", "commit @DS_empty", "", "one load stage: Q's wait covers dS", false},
+    {"sm_100a", "split backward", "commit @Q_full2", "", "two products may read Q at once"},
+    {"sm_100a", "split backward", "commit @K_full2", "", "two products may read K at once"},
+    {"sm_100a", "split backward", "commit @DO_full2", "", "two products may read dO at once"},
+    {"sm_100a", "split backward", "arrive @Q_full2 from threads", "", "what it tells of, the cleared tail, is before the product"},
+    {"sm_100a", "split backward", "arrive @K_full2 from threads", "", "what it tells of, the cleared tail, is before the product"},
+    {"sm_100a", "split backward", "arrive @DO_full2 from threads", "", "what it tells of, the cleared tail, is before the product"},
+    {"sm_100a", "split backward", "wait @Q_full2 for tensor", "", "K's wait, for the same arrivals, stands before"},
+    {"sm_100a", "split backward", "fence tensor_before for threads", "", "S's or dP's fence stands before the same product", false},
+    {"sm_100a", "split backward", "fence tensor_after for tensor", "", "S's or dP's fence stands before the same product", false},
+    {"sm_90a", "split backward", "wait @K_empty for tma empty", "", "Q's wait covers K", false},
+    {"sm_90a", "split backward", "wait @V_empty for tma empty", "", "Q's wait covers V"},
+    {"sm_90a", "split backward", "wait @P_empty for threads empty", "", "a sync behind every warp's wait for P's product stands before"},
+    {"sm_90a", "split backward", "wait @DS_empty for threads empty", "", "a sync behind every warp's wait for dS's products stands before"},
+    {"sm_90a", "split backward", "arrive @V_empty from threads", "", "Q's wait covers V"},
+    {"sm_90a", "split backward", "arrive @K_empty from threads", "", "Q's wait covers K", false},
+    {"sm_90a", "split backward", "arrive @DO_empty from threads", "", "Q's wait covers dO"},
+    {"sm_90a", "split backward", "arrive @P_empty from threads", "", "a sync behind every warp's wait for P's product stands before"},
+    {"sm_90a", "split backward", "arrive @DS_empty from threads", "", "a sync behind every warp's wait for dS's products stands before"},
+    {"sm_90a", "split backward", "product_wait", "", "products of blocks below 64 rows are synchronous", false},
+    {"sm_90a", "split backward", "fence async_proxy for threads", "tile.pass", "mma.sync reads in the generic proxy", false},
+    {"sm_100a", "fused in slices", "fence tmem_loads for threads", "", "a read waits for its own loads; nothing is emitted", false},
+    {"sm_90a", "fused in slices", "product_wait", "", "a later product was waited for before"},
+    {"sm_100a", "fused in slices", "wait @S_full for threads", "", "dO's second slice was loaded behind the scores' products"},
+    {"sm_100a", "fused in slices", "wait @DP_full1 for threads", "", "dV, of later products, was awaited before"},
+    {"sm_100a", "fused in slices", "commit @S_full", "", "dO's second slice was loaded behind the scores' products"},
+    {"sm_100a", "fused in slices", "commit @DP_full1", "", "dV, of later products, was awaited before"},
 };
 
 // Kernels whose items loop over key blocks; op by op as above.
@@ -137,6 +184,7 @@ const Harmless kHarmlessInLoops[] = {
 std::vector<Variant> withRotary() {
   std::vector<Variant> all = allVariants();
   llvm::append_range(all, rotaryVariants());
+  llvm::append_range(all, epilogueVariants());
   return all;
 }
 
@@ -148,7 +196,7 @@ protected:
       return true;
     for (size_t i = 0; i < table.size(); ++i) {
       const Harmless &h = table[i];
-      if (v.target == h.target && v.roles == h.roles && textOf(op) == h.op && next.contains(h.before)) {
+      if (v.target == h.target && kind(v) == h.roles && textOf(op) == h.op && next.contains(h.before)) {
         occurred.insert(i);
         return true;
       }

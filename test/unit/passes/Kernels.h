@@ -19,11 +19,12 @@ struct Variant {
   bool backward = false; ///< the backward kernel instead of the forward one
   bool rotary = false;   ///< q, k and v are turned on load by one table, gradients leave packed
   std::string softmax;   ///< "exact" or "max_free": the items loop over key blocks; roles is "loop", block 0
+  bool epilogue = false; ///< o * tanh(gate) + residual
   std::string name() const {
     if (!softmax.empty())
       return target + "_loop_" + softmax + "_D" + std::to_string(dim) + "_M" + std::to_string(tileRows);
     return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
-           std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "") + (rotary ? "_rotary" : "");
+           std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "") + (rotary ? "_rotary" : "") + (epilogue ? "_epilogue" : "");
   }
 };
 
@@ -36,6 +37,19 @@ inline std::vector<Variant> rotaryVariants() {
       all.push_back({target, "fused", "", block, 64, 64, true, true});
       all.push_back({target, "split", "", block, 64, 64, false, true});
     }
+  return all;
+}
+
+/// Variants with an epilogue, whose tensors are loaded late and changed in place.
+inline std::vector<Variant> epilogueVariants() {
+  std::vector<Variant> all;
+  for (const char *target : {"sm_100a", "sm_90a"})
+    for (int64_t block : {16, 64})
+      for (bool backward : {false, true}) {
+        Variant v{target, "fused", "", block, 64, 64, backward};
+        v.epilogue = true;
+        all.push_back(v);
+      }
   return all;
 }
 
@@ -52,8 +66,8 @@ inline std::vector<Variant> allVariants() {
               if (rows < block || (!blackwell && std::string(p) == "tmem"))
                 continue;
               all.push_back({target, roles, blackwell ? p : "", block, dim, rows});
-              // The backward has the fused form alone, and without tcgen05 one block a tile.
-              if (std::string(roles) == "fused" && std::string(p) == "smem" &&
+              // The backward has no P in TMEM, and without tcgen05 one block a tile.
+              if (std::string(p) == "smem" &&
                   (blackwell || rows == std::max<int64_t>(block, 64)))
                 all.push_back({target, roles, "", block, dim, rows, /*backward=*/true});
             }
@@ -107,7 +121,8 @@ public:
       overrides.p = v.p;
     CompileOptions options;
     options.target = v.target, options.until = until, options.verifyEachPhase = verify;
-    llvm::Expected<CompiledSpec> compiled = compileProblem(context, problem(v), overrides, options);
+    llvm::Expected<CompiledSpec> compiled = v.epilogue ? compileEpilogue(v, options)
+                                                       : compileProblem(context, problem(v), overrides, options);
     if (!compiled) {
       error = llvm::toString(compiled.takeError());
       return {};
@@ -117,6 +132,28 @@ public:
       if (kernel.getSymName().ends_with("_backward") != v.backward)
         kernel.erase();
     return module;
+  }
+
+  /// A spec with an epilogue, whose expressions only IR can hold.
+  llvm::Expected<CompiledSpec> compileEpilogue(const Variant &v, const CompileOptions &options) {
+    const std::string type = "!attn.tensor<jagged(\"offsets\") x heads(4) x " + std::to_string(v.dim) + " x bf16>";
+    const std::string o = "!attn.tensor<jagged(\"offsets\") x heads(4) x " + std::to_string(v.dim) + " x f32>";
+    const std::string pairs = "!attn.pairs<jagged(\"offsets\") x jagged(\"offsets\") x heads(4) x f32>";
+    const std::string mask = "!attn.mask<jagged(\"offsets\") x jagged(\"offsets\")>";
+    const std::string text =
+        "attn.spec @kernel(q = %q: " + type + ", k = %k: " + type + ", v = %v: " + type + ", gate = %g: " + type +
+        ", residual = %r: " + type + ") attributes {emit = #attn.emit<forward, backward>, schedule = {" + v.target +
+        " = {roles = \"" + v.roles + "\", tile_m = " + std::to_string(v.tileRows) + "}}} {\n" +
+        "%m = attn.pattern #attn.block_diagonal<" + std::to_string(v.block) + "> -> " + mask + "\n" +
+        "%s = attn.dots %q, %k where %m : (" + type + ", " + type + ", " + mask + ") -> " + pairs + "\n" +
+        "%p, %l = attn.softmax %s : " + pairs + " -> " + pairs + ", !attn.tensor<jagged(\"offsets\") x heads(4) x f32>\n" +
+        "%o = attn.combine %p, %v : (" + pairs + ", " + type + ") -> " + o + "\n" +
+        "%y = attn.map_elements %o, %g, %r : (" + o + ", " + type + ", " + type + ") -> " + type + " {\n" +
+        "^bb0(%x: f32, %gate: f32, %residual: f32, %i: i64, %h: i64, %d: i64, %b: i64, %n: i64):\n" +
+        "%t = math.tanh %gate : f32\n%z = arith.mulf %x, %t : f32\n%w = arith.addf %z, %residual : f32\n" +
+        "attn.result %w : f32\n}\nattn.yield o = %y : " + type + "\n}\n";
+    mlir::OwningOpRef<mlir::ModuleOp> module = parse(text);
+    return fovea::compile(*module, options);
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {

@@ -77,6 +77,36 @@ TEST_F(RefusedArguments, GradientOfTheOutput) {
   EXPECT_EQ(problem([](auto &t) { t.erase("dout"); }).find("tensor 'dout' is missing"), 0u);
 }
 
+TEST_F(RefusedArguments, HeadsOfKeys) {
+  EXPECT_EQ(problem([](auto &t) { t["k"] = tensor("k", 1 << 30, DType::BF16, {100, 2, 128}); }),
+            "tensor 'k': dimension 1 must be 4, found 2");
+}
+
+TEST_F(RefusedArguments, TensorsOfAnEpilogue) {
+  Variant v;
+  v.target = "sm_90a", v.backward = v.epilogue = true, v.dim = 128;
+  auto compiled = kernels.compileEpilogue(v, {"sm_90a"});
+  ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+  auto refused = [&](auto edit) {
+    std::map<std::string, Tensor> t;
+    unsigned long long address = 1 << 24;
+    for (const char *name : {"q", "k", "v", "gate", "dout", "dq", "dk", "dv", "dgate", "dresidual"})
+      t[name] = tensor(name, address += 1 << 24, DType::BF16, {100, 4, 128});
+    t["offsets"] = tensor("offsets", address += 1 << 24, DType::I32, {4});
+    edit(t);
+    std::vector<Tensor> list;
+    for (auto &[name, value] : t)
+      list.push_back(value);
+    Expected<Arguments> arguments = Arguments::bind(compiled->manifest, "backward", list, {}, 132);
+    return arguments ? std::string("no error") : arguments.message();
+  };
+  EXPECT_EQ(refused([](auto &) {}), "no error");
+  EXPECT_EQ(refused([](auto &t) { t["gate"].dtype = DType::F32; }), "tensor 'gate': the element type must be bf16, found f32");
+  EXPECT_EQ(refused([](auto &t) { t["dgate"].address = t["gate"].address; }),
+            "the output tensor 'dgate' overlaps tensor 'gate' in memory; an output needs memory of its own");
+  EXPECT_EQ(refused([](auto &t) { t.erase("dresidual"); }).find("tensor 'dresidual' is missing"), 0u);
+}
+
 TEST_F(RefusedArguments, PackedGradient) {
   EXPECT_EQ(problem([](auto &t) { t["dz"] = tensor("dz", 1 << 30, DType::BF16, {100, 1535 + 9}); }),
             "tensor 'dz': dimension 1 must be 1536, found 1544");
