@@ -87,9 +87,11 @@ static std::map<std::string, std::string> takeFiles(std::vector<const char *> &a
     llvm::StringRef argument = arguments[i];
     bool named = argument.consume_front("--") && !argument.empty();
     auto [name, value] = argument.split('=');
-    if (named && value.ends_with(".npy"))
+    // An archive is no tensor, but who passes one is told so by name.
+    auto isFile = [](llvm::StringRef text) { return text.ends_with(".npy") || text.ends_with(".npz"); };
+    if (named && isFile(value))
       files[name.str()] = value.str();
-    else if (named && value.empty() && i + 1 < arguments.size() && llvm::StringRef(arguments[i + 1]).ends_with(".npy"))
+    else if (named && value.empty() && i + 1 < arguments.size() && isFile(arguments[i + 1]))
       files[name.str()] = arguments[++i];
     else
       rest.push_back(arguments[i]);

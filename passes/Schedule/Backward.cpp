@@ -222,6 +222,8 @@ private:
     c.needs(columns, target.tmemColumns, "columns of tensor memory");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
       c.refuse("is one CTA per SM by construction: ctas_per_sm belongs to fused roles");
+    if (target.tcgen05 && p.block > 64)
+      c.refuse("has rows of " + std::to_string(p.block) + " scores, for which a thread of 512 has too few registers: use fused roles");
     if (!gradient.outputs.empty() || gradient.maps())
       c.refuse("has no place for an epilogue's gradient: use fused roles");
     if (p.rotatesOnLoad())
