@@ -163,6 +163,17 @@ TensorSpec tableSpec(const attn::Input &input, const Problem &problem) {
   t.minAlignment = int(element.getIntOrFloatBitWidth() / 8);
   for (auto [n, axis] : llvm::enumerate(input.type.getAxes())) {
     const Expr any(attn::countsSequences(table, unsigned(n)) ? "batch" : t.name + "_" + std::to_string(n));
+    if (axis.getKind() == attn::AxisKind::Blocks) { // as many as the sequences have: a list's rows
+      attn::RowsAttr rows = axis.getRows();
+      if (rows.getKind() == attn::RowsKind::Jagged) {
+        t.shape.push_back(any);
+        continue;
+      }
+      t.shape.push_back(Expr("batch"));
+      Expr length = rows.getKind() == attn::RowsKind::Dense ? Expr(rows.getName().getValue().str()) : Expr(rows.getCount());
+      t.shape.push_back(ceilDiv(length, Expr(axis.getSize())));
+      continue;
+    }
     if (axis.getKind() != attn::AxisKind::Rows) {
       t.shape.push_back(ShapedType::isDynamic(axis.getSize())
                             ? axis.getKind() == attn::AxisKind::Heads ? Expr("heads") : any

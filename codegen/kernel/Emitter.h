@@ -104,6 +104,12 @@ private:
   };
   Tile searchTile(Value tileIndex);
   Value loadOffset(llvm::StringRef table, Value i);
+  // codegen/kernel/Lists.cpp
+  void emitListRow(tile::ListRowOp op);
+  void emitListBelow(tile::ListBelowOp op);
+  void emitListTile(tile::ListTileOp op);
+  Value blocksBefore(Value sequence, int64_t queryBlock);
+  Value listEntry(llvm::StringRef table, Value row, Value index, Value when);
   // codegen/kernel/ItemRing.cpp
   Value itemRing(int64_t part, Value slot);
   void initItemRing();

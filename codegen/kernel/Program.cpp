@@ -76,6 +76,12 @@ LogicalResult Emitter::emitBody(Block &block) {
       emitTake(take);
     } else if (auto position = dyn_cast<PositionOp>(op)) {
       scalars[position.getPosition()] = itemPosition;
+    } else if (auto row = dyn_cast<ListRowOp>(op)) {
+      emitListRow(row);
+    } else if (auto below = dyn_cast<ListBelowOp>(op)) {
+      emitListBelow(below);
+    } else if (auto tile = dyn_cast<ListTileOp>(op)) {
+      emitListTile(tile);
     } else if (isa<PassOp, YieldOp>(op)) {
       continue;
     } else if (isScalar) {

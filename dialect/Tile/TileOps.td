@@ -436,4 +436,8 @@ def Tile_SyncOp : Tile_Op<"sync"> {
 
 include "dialect/Tile/PairOps.td"
 
+//===-- lists of key blocks ---------------------------------------------------------------------------------------===//
+
+include "dialect/Tile/ListOps.td"
+
 #endif

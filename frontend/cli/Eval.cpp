@@ -120,6 +120,8 @@ int runCommand(const RunArguments &arguments) {
   Expected<Arrays> inputs = readInputs(spec, arguments.files);
   if (!inputs)
     return fail(inputs.message());
+  if (llvm::Error error = reference::checkBlockLists(spec, toNamedTensors(spec, *inputs)))
+    return fail(llvm::toString(std::move(error)));
   Expected<std::vector<OutputShape>> shapes = outputShapes(spec, *inputs);
   if (!shapes)
     return fail(shapes.message());

@@ -79,8 +79,23 @@ private:
     return 0;
   }
 
+  static BlocksOp blocksOf(mlir::BlockArgument list) {
+    for (mlir::Operation *user : list.getUsers())
+      if (auto op = llvm::dyn_cast<BlocksOp>(user))
+        return op;
+    return {};
+  }
+
+  int64_t longestList(BlocksOp op) {
+    int64_t most = 0, n = op.getKeyBlock();
+    for (int64_t b = 0; b < size.batch; ++b)
+      most = std::max(most, (length(llvm::cast<MaskType>(op.getMask().getType()).getKeys(), b) + n - 1) / n);
+    return most;
+  }
+
   /// The dimensions in memory (Evaluator.h, NamedTensors).
   std::vector<int64_t> shapeOf(mlir::BlockArgument argument) {
+    BlocksOp list = blocksOf(argument);
     std::vector<int64_t> shape;
     for (auto [n, axis] : llvm::enumerate(llvm::cast<AttnTensorType>(argument.getType()).getAxes())) {
       RowsAttr rows = axis.getRows();
@@ -98,8 +113,9 @@ private:
       } else if (countsSequences(argument, unsigned(n))) {
         shape.push_back(size.batch);
       } else if (mlir::ShapedType::isDynamic(axis.getSize())) {
-        // Heads and table lengths known at launch: a few heads, and an entry for every distance of two positions.
-        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(size.longest, 1));
+        // Heads and table lengths known at launch: a few heads, an entry for every distance of two positions, or for
+        // every block of keys.
+        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(list ? longestList(list) : size.longest, 1));
       } else
         shape.push_back(axis.getSize());
     }
@@ -109,14 +125,11 @@ private:
   NpyArray makeTensor(mlir::BlockArgument argument) {
     auto type = llvm::cast<AttnTensorType>(argument.getType());
     NpyArray array{dtypeOf(type.getElementType()), shapeOf(argument), {}};
+    BlocksOp blocks = blocksOf(argument);
     int64_t count = 1;
     for (int64_t extent : array.shape)
       count *= extent;
     std::vector<double> values(count);
-    BlocksOp blocks;
-    for (mlir::Operation *user : argument.getUsers())
-      if (auto op = llvm::dyn_cast<BlocksOp>(user))
-        blocks = op;
     if (blocks)
       fillBlockList(blocks, type, array.shape, values);
     else if (type.getElementType().isInteger())

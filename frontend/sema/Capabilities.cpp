@@ -6,6 +6,7 @@
 #include "frontend/sema/Words.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
@@ -67,10 +68,30 @@ bool isRowBlock(const Spec &s) {
          s.q.rows.sameAs(s.k.rows) && s.q.heads == s.k.heads;
 }
 
-/// Whether a pattern, or a part of it, is a list of blocks in memory.
-bool hasBlockList(const Expr &pattern) {
-  return (pattern.kind == Expr::Kind::Pattern && pattern.pattern.kind == NamedPattern::Kind::Blocks) ||
-         llvm::any_of(pattern.args, hasBlockList);
+/// Every list of blocks in a pattern; `joined`: under '&' alone.
+void forBlockLists(const Expr &e, bool joined, llvm::function_ref<void(const Expr &, bool)> see) {
+  if (e.kind == Expr::Kind::Pattern && e.pattern.kind == NamedPattern::Kind::Blocks)
+    see(e, joined);
+  joined &= e.kind == Expr::Kind::Operator && e.op == ast::Op::And;
+  for (const Expr &part : e.args)
+    forBlockLists(part, joined, see);
+}
+
+Answer blockLists(const Spec &s) {
+  Answer all;
+  int lists = 0;
+  forBlockLists(s.pattern, true, [&](const Expr &list, bool joined) {
+    const NamedPattern &p = list.pattern;
+    Range range = orName(list.range, s);
+    if (!joined)
+      all.push_back({range, "a list of blocks under '|' or 'not'", "a list alone or joined by '&', since it can only leave out keys"});
+    else if (++lists > 1)
+      all.push_back({range, "a second list of blocks", "one list of what both pick"});
+    if (p.queryBlock % 64 || p.keyBlock % 64)
+      all.push_back({range, "a list of blocks of " + std::to_string(p.queryBlock) + " queries and " + std::to_string(p.keyBlock) + " keys",
+                     "multiples of 64, as in blocks(128, 128, " + s.tables[p.table].name + ")"});
+  });
+  return all;
 }
 
 /// What a tile does not know: its sequence's number and end, and rows of tables that are not its own.
@@ -171,11 +192,7 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       return {Refusal{s.q.headsRange, "a number of heads that is known only at launch", "a number, as in '4 heads'"}};
     },
     // pattern
-    [](const Spec &s, StringRef) -> Answer {
-      if (!hasBlockList(s.pattern))
-        return {};
-      return {Refusal{orName(s.patternRange, s), "a list of blocks", "a pattern of positions: named ones and expressions"}};
-    },
+    [](const Spec &s, StringRef) -> Answer { return blockLists(s); },
     // score and weight
     [](const Spec &s, StringRef) -> Answer {
       auto factor = scoreFactor(s);

@@ -87,7 +87,9 @@ private:
     const Space accumulator = target.tcgen05 ? Space::Tmem : Space::Registers;
     if (p.spec)
       check(declareTables(n.b, p.spec));
-    n.note(describe(range) + (range.isInterval() ? "" : ", and a predicate on what is left"));
+    if (range.blocks)
+      TableOp::create(n.b, loc, p.list, p.queries.kind == RowSpace::Kind::Jagged ? 3 : 4, n.b.getI32Type());
+    n.note(describe(range) + (range.residual.empty() ? "" : ", and a predicate on what is left"));
     const bool jagged = p.queries.kind == RowSpace::Kind::Jagged;
     n.note(jagged ? heavyFirst() ? "items: from the last row to the first, whose later rows see more keys; heads innermost"
                                  : "items: tiles in memory order, heads innermost"
@@ -153,6 +155,9 @@ private:
   KeyBlocks keyBlocks(Item item) {
     QueryTile tile{item.query, item.rows, item.queries, item.keys};
     KeyBlockRange blocks = emitBlockRange(n.b, loc, range, tile, s.keyRows);
+    if (range.blocks)
+      blocks = emitPickedBlocks(n.b, loc, *range.blocks, p.list, blocks, tile, s.keyRows, item.batch,
+                                p.listHeads == 1 ? n.i32(0) : item.head);
     return {tile, blocks, emitBlockCount(n.b, loc, blocks)};
   }
   // Position of the first key of step t.
@@ -196,7 +201,9 @@ private:
       KeyBlocks blocks = keyBlocks(item);
       n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
         Value v = n.take("V", 1, Unit::Threads);
-        ClearTailOp::create(n.b, loc, v, n.sub(item.keys, firstKey(blocks, t)));
+        Value rows = n.sub(item.keys, firstKey(blocks, t));
+        // The block behind the last key, where a list picks none, has rows of nobody.
+        ClearTailOp::create(n.b, loc, v, range.blocks ? n.maximum(rows, n.i32(0)) : rows);
         n.pass(v);
         return {};
       });
@@ -250,7 +257,7 @@ private:
   // The end of the keys is in the last block, which is the first in order.
   bool masksLater() const { return !range.lower.empty() || !range.upper.empty(); }
   // Masked blocks then have a loop of their own, with a running maximum: a row may meet its first keys there.
-  bool hasEdge() const { return masksLater() && range.isInterval(); }
+  bool hasEdge() const { return masksLater() && range.residual.empty(); }
   // The steps of blocks that every row sees whole; step 0 is masked anyhow.
   Value plainFrom(const KeyBlocks &blocks) {
     return n.maximum(n.sub(blocks.range.end, blocks.range.endWhole), n.i32(1));

@@ -95,6 +95,48 @@ KeyBlockRange fovea::emitBlockRange(OpBuilder &b, Location loc, const KeyRange &
   return blocks;
 }
 
+KeyBlockRange fovea::emitPickedBlocks(OpBuilder &b, Location loc, const KeyRange::BlockList &list, StringRef table,
+                                      const KeyBlockRange &blocks, const QueryTile &tile, int64_t blockSize,
+                                      Value sequence, Value head) {
+  Positions p{b, loc, tile};
+  KeyBlockRange places;
+  PickedBlocks &picks = places.picks.emplace();
+  picks.table = table.str();
+  picks.tiles = list.keyBlock / blockSize;
+  picks.row = tile::ListRowOp::create(b, loc, b.getI64Type(), table, list.queryBlock, sequence, tile.firstQuery, head);
+  picks.last = p.add(blocks.end, -1);
+  picks.behind = p.ceil(tile.nKeys, blockSize);
+  // Each limit that is not 0 for certain, once.
+  SmallVector<std::pair<Value, Value *>> limits;
+  for (auto [block, place] : {std::pair(blocks.first, &places.first), {blocks.end, &places.end},
+                              {blocks.firstWhole, &places.firstWhole}, {blocks.endWhole, &places.endWhole},
+                              {blocks.gapFirst, &places.gapFirst}, {blocks.gapEnd, &places.gapEnd}})
+    if (block && matchPattern(block, m_Zero()))
+      *place = p.constant(0);
+    else if (block)
+      limits.push_back({block, place});
+  SmallVector<Value> operands;
+  for (auto &[block, place] : limits)
+    if (!llvm::is_contained(operands, block))
+      operands.push_back(block);
+  auto below = tile::ListBelowOp::create(b, loc, SmallVector<Type>(operands.size(), b.getI32Type()), table,
+                                         picks.tiles, picks.row, operands);
+  for (auto &[block, place] : limits)
+    *place = below.getResult(llvm::find(operands, block) - operands.begin());
+  picks.none = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, places.first, places.end);
+  places.first = b.createOrFold<arith::SelectOp>(loc, picks.none, p.constant(0), places.first);
+  places.end = b.createOrFold<arith::SelectOp>(loc, picks.none, p.constant(1), places.end);
+  // What else there is keeps its order: below the limits of the range, and never reversed.
+  for (Value *place : {&places.firstWhole, &places.endWhole, &places.gapFirst, &places.gapEnd})
+    if (*place)
+      *place = p.min(p.max(*place, places.first), places.end);
+  if (places.gapFirst) { // the last place is always visited
+    Value last = p.add(places.end, -1);
+    places.gapFirst = p.min(places.gapFirst, last), places.gapEnd = p.min(places.gapEnd, last);
+  }
+  return places;
+}
+
 Value fovea::emitBlockCount(OpBuilder &b, Location loc, const KeyBlockRange &blocks) {
   Value count = b.createOrFold<arith::SubIOp>(loc, blocks.end, blocks.first);
   if (!blocks.gapFirst)
@@ -107,12 +149,17 @@ Value fovea::emitBlockOfStep(OpBuilder &b, Location loc, const KeyBlockRange &bl
   Value one = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
   Value last = b.createOrFold<arith::SubIOp>(loc, blocks.end, one);
   Value block = b.createOrFold<arith::SubIOp>(loc, last, step);
-  if (!blocks.gapFirst)
+  if (blocks.gapFirst) {
+    Value gap = b.createOrFold<arith::SubIOp>(loc, blocks.gapEnd, blocks.gapFirst);
+    Value beyond = b.createOrFold<arith::SubIOp>(loc, block, gap);
+    Value above = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, block, blocks.gapEnd);
+    block = b.createOrFold<arith::SelectOp>(loc, above, block, beyond);
+  }
+  if (!blocks.picks)
     return block;
-  Value gap = b.createOrFold<arith::SubIOp>(loc, blocks.gapEnd, blocks.gapFirst);
-  Value beyond = b.createOrFold<arith::SubIOp>(loc, block, gap);
-  Value above = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, block, blocks.gapEnd);
-  return b.createOrFold<arith::SelectOp>(loc, above, block, beyond);
+  const PickedBlocks &picks = *blocks.picks;
+  Value picked = tile::ListTileOp::create(b, loc, b.getI32Type(), picks.table, picks.tiles, picks.row, block, picks.last);
+  return b.createOrFold<arith::SelectOp>(loc, picks.none, picks.behind, picked);
 }
 
 Value fovea::emitIsPartial(OpBuilder &b, Location loc, const KeyRange &range, const KeyBlockRange &blocks,

@@ -2,8 +2,8 @@
 //
 // A tile's rows are consecutive queries of one sequence, and bounds never decrease along them: the first row has the
 // least bounds, the last the greatest. Everything here costs a few scalar instructions per tile.
-// A block list (KeyRange::blocks) is not looked at: it picks among the blocks of this range, and a picked block needs
-// no further mask when the tile's rows divide the list's query blocks and blocks divide its key blocks.
+// A block list (KeyRange::blocks) picks among these blocks (emitPickedBlocks), and a picked block needs no further mask: the
+// tile's rows divide the list's query blocks, and blocks divide its key blocks.
 #pragma once
 
 #include "passes/Lower/KeyRange.h"
@@ -17,6 +17,15 @@ struct QueryTile {
   mlir::Value firstQuery, rows, nQueries, nKeys;
 };
 
+/// What a list in memory picks for a tile.
+struct PickedBlocks {
+  std::string table;
+  int64_t tiles = 1;             ///< blocks in a listed one
+  mlir::Value row;               ///< where the list begins (tile.list_row)
+  mlir::Value last;              ///< the range's last block
+  mlir::Value none, behind;      ///< whether nothing is picked (i1), and the block to visit then
+};
+
 /// Blocks of N consecutive keys: block n holds the keys [n N, (n + 1) N). All i32.
 struct KeyBlockRange {
   /// [first, end): no row sees a key of another block. Never empty: a tile that sees no key gets [0, 1).
@@ -27,18 +36,27 @@ struct KeyBlockRange {
   /// [gapFirst, gapEnd), inside [first, end) and short of end, never reversed: blocks that no row sees a key of, to be
   /// left out. Null when the range has no gap.
   mlir::Value gapFirst, gapEnd;
+
+  /// A list in memory picks among the blocks. All of the above are then places: the picked blocks of the sequence, counted
+  /// in ascending order. Where none of [first, end) is picked, place 0 is a block behind the last key.
+  std::optional<PickedBlocks> picks;
 };
 
 KeyBlockRange emitBlockRange(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile,
                           int64_t blockSize);
+
+/// The same, counted in the places of a block list. `table`: of the kernel (tile.table); `sequence`, `head`: whose list (i32).
+KeyBlockRange emitPickedBlocks(mlir::OpBuilder &b, mlir::Location loc, const KeyRange::BlockList &list,
+                               llvm::StringRef table, const KeyBlockRange &blocks, const QueryTile &tile,
+                               int64_t blockSize, mlir::Value sequence, mlir::Value head);
 
 /// How many blocks there are to visit: all but those of the gap; at least 1.
 mlir::Value emitBlockCount(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks);
 /// The block of step 0 ... count - 1, from the last to the first.
 mlir::Value emitBlockOfStep(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks, mlir::Value step);
 
-/// i1: whether some valid row does not see some key of `block`, which is in [first, end). A constant where all such
-/// blocks are alike.
+/// i1: whether some valid row does not see some key of `block` (of a list: place), which is in [first, end). A constant
+/// where all such blocks are alike.
 mlir::Value emitIsPartial(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const KeyBlockRange &blocks,
                           mlir::Value block);
 

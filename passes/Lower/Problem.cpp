@@ -37,6 +37,25 @@ static std::string readRotations(attn::SpecOp spec, Problem &p, size_t &tables) 
   return "";
 }
 
+// Fills p.list and p.listHeads; text if the list is not as expected.
+static std::string readList(attn::SpecOp spec, Problem &p) {
+  if (!p.range.blocks)
+    return "";
+  auto argument = dyn_cast<BlockArgument>(p.range.blocks->list);
+  auto type = cast<attn::AttnTensorType>(p.range.blocks->list.getType());
+  if (!argument || !type.getElementType().isInteger(32))
+    return "expected a list of key blocks that is an input of i32";
+  for (int64_t size : {p.range.blocks->queryBlock, p.range.blocks->keyBlock})
+    if (size % 64)
+      return ("expected blocks of a list to have a multiple of 64 rows, found " + llvm::Twine(size)).str();
+  p.list = spec.getInputName(argument.getArgNumber()).str();
+  p.listHeads = type.getHeads();
+  for (Operation *user : argument.getUsers())
+    if (!isa<attn::BlocksOp>(user))
+      return "expected the list '" + p.list + "' to be used as a list alone";
+  return "";
+}
+
 static RowSpace rowSpace(attn::RowsAttr rows) {
   RowSpace space;
   space.kind = rows.getKind() == attn::RowsKind::Jagged  ? RowSpace::Kind::Jagged
@@ -129,9 +148,9 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
     llvm::Expected<KeyRange> range = analyseMask(attn::mask(spec));
     if (!range)
       return range.takeError();
-    if (range->blocks)
-      return fail("expected a mask without a list of blocks");
     p.range = *range;
+    if (std::string refused = readList(spec, p); !refused.empty())
+      return fail(refused);
     if (p.score || !p.range.isInterval())
       p.spec = spec;
     if (tables)

@@ -64,6 +64,8 @@ struct Problem {
   RowSpace queries, keys;        ///< of q and o, of k and v
   int64_t keyHeads = 1;          ///< of k and v; divides heads
   KeyRange range;                ///< the keys of a query, where items loop over key blocks
+  std::string list;              ///< of range.blocks: the input
+  int64_t listHeads = 0;         ///< lists for each block of queries: 1, or one for each head
   attn::MapElementsOp epilogue;  ///< of o, null when it leaves as it is
   std::vector<std::string> elements; ///< the tensors like o that the epilogue reads
   EpilogueGradient epilogueGradient;

@@ -26,6 +26,8 @@ private:
   std::vector<std::pair<int64_t, int64_t>> tileRows() const {
     if (o.tileRows)
       return {*o.tileRows == 256 && target.tcgen05 ? std::pair<int64_t, int64_t>{128, 2} : std::pair<int64_t, int64_t>{*o.tileRows, 1}};
+    if (target.tcgen05 && p.range.blocks && p.range.blocks->queryBlock % 128)
+      return {{64, 1}};
     if (target.tcgen05)
       return {{128, 2}, {128, 1}};
     return {{192, 1}, {128, 1}, {64, 1}};
@@ -101,7 +103,7 @@ private:
       int64_t warps = rows / 16, registers = rows == 192 ? 160 : 240;
       // A warpgroup's products, weights and output are of its own rows.
       s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}, rows / 64}};
-      addProducers(warps, rows == 192 ? 32 : 24);
+      addProducers(warps, rows == 192 || p.range.blocks ? 32 : 24); // looking at a list takes some
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
@@ -115,6 +117,13 @@ private:
       c.refuse("has more query rows than its warps: tile_m of 64, 128 or 192");
     if (target.tcgen05 && rows == 64 && (keys & (keys - 1)))
       c.refuse("stores fragments of P in powers of two of columns: tile_n of 32, 64 or 128 with tile_m of 64");
+    if (const auto &list = p.range.blocks) {
+      // A tile meets the blocks of one list, and a listed block is whole tiles of keys.
+      if (list->queryBlock % (tiles * rows))
+        c.refuse("has query tiles across the list's blocks of " + std::to_string(list->queryBlock) + " queries: tile_m must divide them");
+      if (list->keyBlock % keys)
+        c.refuse("has key tiles across the list's blocks of " + std::to_string(list->keyBlock) + " keys: tile_n must divide them");
+    }
     if (s.maxFree && !canFreeze)
       c.refuse("cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)

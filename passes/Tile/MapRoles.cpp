@@ -4,7 +4,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Transforms/CSE.h"
 #include "passes/Tile/Passes.h"
 
 using namespace mlir;
@@ -21,8 +24,8 @@ namespace {
 // Slots that a lagged role takes before its blocks it takes behind step 0: the others need not wait for them.
 class GroupProgram {
 public:
-  GroupProgram(GroupOp group, const Schedule &schedule, ArrayRef<RoleOp> roles)
-      : group(group), b(OpBuilder::atBlockEnd(&group.getBody().front())), loc(group.getLoc()) {
+  GroupProgram(GroupOp group, const Schedule &schedule, ArrayRef<RoleOp> roles, bool shareScalars)
+      : group(group), b(OpBuilder::atBlockEnd(&group.getBody().front())), loc(group.getLoc()), shareScalars(shareScalars) {
     for (RoleOp op : roles) {
       Role role{op, {}, schedule.lag(op.getSymName().str()), {}, {}};
       auto blocks = op.getBody().front().getOps<BlocksOp>();
@@ -76,7 +79,8 @@ private:
     Operation *cloned = b.clone(op, inside);
     role.map.map(op.getResults(), cloned->getResults());
     cloned->walk([&](Operation *copy) {
-      copy->setAttr("tile.role", role.op.getSymNameAttr());
+      if (!shareScalars || !isScalar(copy))
+        copy->setAttr("tile.role", role.op.getSymNameAttr());
       if (auto take = dyn_cast<TakeOp>(copy); take && visit)
         take.setVisit(*visit);
     });
@@ -95,6 +99,11 @@ private:
     role.carried.clear();
     for (Value v : body.getTerminator()->getOperands())
       role.carried.push_back(role.map.lookupOrDefault(v));
+  }
+
+  static bool isScalar(Operation *op) {
+    return isPure(op) && op->getNumResults() &&
+           llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
   }
 
   Value constant(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(value))); }
@@ -196,6 +205,8 @@ private:
   OpBuilder b;
   Location loc;
   SmallVector<Role> list;
+  /// Whether scalars belong to no role, so that those which several roles compute can become one.
+  bool shareScalars;
 };
 
 LogicalResult mapRoles(KernelOp kernel) {
@@ -205,6 +216,10 @@ LogicalResult mapRoles(KernelOp kernel) {
   llvm::StringMap<RoleOp> roles;
   for (RoleOp role : kernel.getBody().getOps<RoleOp>())
     roles[role.getSymName()] = role;
+
+  // Each role asks a list in memory for its blocks; a group asks once.
+  bool asksList = false;
+  kernel.walk([&](ListRowOp) { asksList = true; });
 
   OpBuilder b(kernel.getContext());
   int64_t nextWarp = 0;
@@ -228,8 +243,18 @@ LogicalResult mapRoles(KernelOp kernel) {
       mapped.push_back(it->second);
       roles.erase(it);
     }
-    if (failed(GroupProgram(group, *schedule, mapped).run()))
+    if (failed(GroupProgram(group, *schedule, mapped, asksList).run()))
       return failure();
+    if (asksList) {
+      DominanceInfo dominance(group);
+      IRRewriter rewriter(b);
+      eliminateCommonSubExpressions(rewriter, dominance, group);
+      // Reading a list that nobody asks costs a load in each block.
+      group.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+        if (isOpTriviallyDead(op))
+          op->erase();
+      });
+    }
     for (RoleOp role : mapped)
       role.erase();
   }

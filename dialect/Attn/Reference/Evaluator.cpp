@@ -84,7 +84,7 @@ llvm::Error Run::checkOneMask(Operation *op) const {
 
 llvm::Error Run::evaluateMaskOp(Operation *op) {
   llvm::Expected<MaskValue> value = evaluateMask(
-      op, [&](Value operand) -> const MaskValue & { return mask(operand); },
+      op, batch, [&](Value operand) -> const MaskValue & { return mask(operand); },
       [&](Value operand) -> const TensorValue & { return tensor(operand); });
   if (!value)
     return value.takeError();
@@ -298,6 +298,25 @@ llvm::Error Run::evaluate(Operation *op) {
       .Default([](Operation *op) {
         return llvm::createStringError("evaluator: no meaning for " + op->getName().getStringRef());
       });
+}
+
+llvm::Error checkBlockLists(SpecOp spec, const NamedTensors &inputs) {
+  llvm::Expected<Batch> batch = Batch::bind(spec, inputs);
+  if (!batch)
+    return batch.takeError();
+  for (BlocksOp op : spec.getBody().getOps<BlocksOp>()) {
+    auto argument = dyn_cast<BlockArgument>(op.getList());
+    if (!argument)
+      continue;
+    StringRef name = spec.getInputName(argument.getArgNumber());
+    llvm::Expected<TensorValue> list =
+        bindInput(*batch, name, cast<AttnTensorType>(argument.getType()), inputs.tensors.at(name.str()));
+    if (!list)
+      return list.takeError();
+    if (llvm::Error error = checkBlockList(op, *batch, *list))
+      return error;
+  }
+  return llvm::Error::success();
 }
 
 llvm::Expected<Evaluation> evaluate(SpecOp spec, const NamedTensors &inputs, Precision precision) {

@@ -53,6 +53,9 @@ enum class Precision {
 /// out of range. Plain loops per sequence, head and row; nothing outside a sequence is read.
 llvm::Expected<Evaluation> evaluate(SpecOp spec, const NamedTensors &inputs, Precision precision = Precision::Exact);
 
+/// The rule for block lists alone, as `evaluate` checks it: a kernel takes them from memory and cannot say.
+llvm::Error checkBlockLists(SpecOp spec, const NamedTensors &inputs);
+
 } // namespace fovea::attn::reference
 
 #endif // FOVEA_DIALECT_ATTN_REFERENCE_EVALUATOR_H

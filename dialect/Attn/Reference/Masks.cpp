@@ -38,7 +38,33 @@ static MaskValue patternMask(PatternOp op) {
   return mask;
 }
 
-static MaskValue blocksMask(BlocksOp op, const TensorValue &list) {
+llvm::Error checkBlockList(BlocksOp op, const Batch &batch, const TensorValue &list) {
+  auto type = cast<MaskType>(op.getMask().getType());
+  const int64_t queryBlock = op.getQueryBlock(), keyBlock = op.getKeyBlock();
+  for (int64_t b = 0; b < batch.sequences(); ++b) {
+    int64_t keyBlocks = (batch.length(type.getKeys(), b) + keyBlock - 1) / keyBlock;
+    int64_t queryBlocks = (batch.length(type.getQueries(), b) + queryBlock - 1) / queryBlock;
+    for (int64_t block = 0; block < queryBlocks; ++block)
+      for (int64_t h = 0; h < list.heads(); ++h) {
+        const double *entries = list.row(batch.blockStart(type.getQueries(), queryBlock, b) + block, h);
+        for (int64_t n = 0; n < list.features() && entries[n] >= 0; ++n) {
+          const char *wrong = entries[n] >= double(keyBlocks)                ? "out of range"
+                              : n > 0 && entries[n] == entries[n - 1]        ? "twice"
+                              : n > 0 && entries[n] < entries[n - 1]         ? "behind a greater one"
+                                                                             : nullptr;
+          if (wrong)
+            return llvm::createStringError(llvm::formatv(
+                "block list: expected key blocks below {0} in ascending order, then -1; found {1} {2} in sequence {3}, "
+                "query block {4}, head {5}", keyBlocks, int64_t(entries[n]), wrong, b, block, h).str());
+        }
+      }
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Expected<MaskValue> blocksMask(BlocksOp op, const Batch &batch, const TensorValue &list) {
+  if (llvm::Error error = checkBlockList(op, batch, list))
+    return std::move(error);
   MaskValue mask;
   mask.perHead = list.heads() > 1;
   RowsAttr queries = cast<MaskType>(op.getMask().getType()).getQueries();
@@ -46,19 +72,8 @@ static MaskValue blocksMask(BlocksOp op, const TensorValue &list) {
   mask.keysOf = [=, &list](const QueryRow &row, std::vector<int32_t> &keys) -> llvm::Error {
     int64_t block = row.batch.blockStart(queries, queryBlock, row.b) + row.i / queryBlock;
     const double *entries = list.row(block, list.heads() > 1 ? row.h : 0);
-    int64_t keyBlocks = (row.keys + keyBlock - 1) / keyBlock;
-    std::vector<bool> listed(keyBlocks);
-    for (int64_t n = 0; n < list.features() && entries[n] >= 0; ++n) {
-      int64_t picked = int64_t(entries[n]);
-      if (picked >= keyBlocks || listed[picked])
-        return llvm::createStringError(llvm::formatv(
-            "block list: expected key blocks below {0}, each once; found {1} {2} in sequence {3}, query block {4}, "
-            "head {5}", keyBlocks, picked, picked >= keyBlocks ? "out of range" : "twice", row.b, row.i / queryBlock,
-            row.h).str());
-      listed[picked] = true;
-    }
-    for (int64_t j = 0; j < row.keys; ++j)
-      if (listed[j / keyBlock])
+    for (int64_t n = 0; n < list.features() && entries[n] >= 0; ++n)
+      for (int64_t j = int64_t(entries[n]) * keyBlock; j < std::min((int64_t(entries[n]) + 1) * keyBlock, row.keys); ++j)
         keys.push_back(j);
     return llvm::Error::success();
   };
@@ -104,12 +119,12 @@ template <typename Merge> static MaskValue combined(const MaskValue &a, const Ma
   return mask;
 }
 
-llvm::Expected<MaskValue> evaluateMask(Operation *op, const std::function<const MaskValue &(Value)> &masks,
+llvm::Expected<MaskValue> evaluateMask(Operation *op, const Batch &batch, const std::function<const MaskValue &(Value)> &masks,
                                        const Expression::TensorLookup &tensors) {
   using Result = llvm::Expected<MaskValue>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](PatternOp op) -> Result { return patternMask(op); })
-      .Case([&](BlocksOp op) -> Result { return blocksMask(op, tensors(op.getList())); })
+      .Case([&](BlocksOp op) -> Result { return blocksMask(op, batch, tensors(op.getList())); })
       .Case([&](MaskWhereOp op) { return whereMask(op, tensors); })
       .Case([&](MaskAndOp op) -> Result {
         return combined(masks(op.getLhs()), masks(op.getRhs()),

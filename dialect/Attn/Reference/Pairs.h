@@ -59,8 +59,11 @@ struct MaskValue {
 };
 
 /// The meaning of a mask op, from those of its operands (`masks`) and tensors.
-llvm::Expected<MaskValue> evaluateMask(mlir::Operation *op, const std::function<const MaskValue &(mlir::Value)> &masks,
+llvm::Expected<MaskValue> evaluateMask(mlir::Operation *op, const Batch &batch,
+                                       const std::function<const MaskValue &(mlir::Value)> &masks,
                                        const Expression::TensorLookup &tensors);
+/// Whether every list of a launch is in order: key blocks of its sequence, ascending, each once.
+llvm::Error checkBlockList(BlocksOp op, const Batch &batch, const TensorValue &list);
 
 llvm::Expected<std::shared_ptr<const PairSet>> makePairSet(const Batch &batch, MaskType type, const MaskValue &mask,
                                                            int64_t heads);

@@ -63,14 +63,17 @@ TEST_F(InputErrors, RowsThatDisagree) {
   expectError("input 'v': expected 5 rows as in other tensors of \"kv_offsets\", found 6");
 }
 
-TEST(BlockListErrors, RepeatedOutOfRangeOrTooFewBlocks) {
+TEST(BlockListErrors, UnsortedRepeatedOutOfRangeOrTooFewBlocks) {
   SpecModule module = SpecModule::example("selected");
   NamedTensors in = randomLaunch(module.spec(), {{{"offsets", {200}}}, {}, 1, /*tables=*/3});
   HostTensor &picks = in.tensors.at("picks");
   picks.at({1, 2, 0}) = 0;
   picks.at({1, 2, 1}) = 0;
-  EXPECT_NE(errorOf(module.spec(), in).find("expected key blocks below 2, each once; found 0 twice in sequence 0, "
-                                            "query block 1, head 2"), std::string::npos);
+  EXPECT_NE(errorOf(module.spec(), in).find("expected key blocks below 2 in ascending order, then -1; found 0 twice in "
+                                            "sequence 0, query block 1, head 2"), std::string::npos);
+  picks.at({1, 2, 0}) = 1;
+  EXPECT_NE(errorOf(module.spec(), in).find("found 0 behind a greater one in sequence 0, query block 1, head 2"),
+            std::string::npos);
   picks.at({1, 2, 1}) = 2;
   EXPECT_NE(errorOf(module.spec(), in).find("found 2 out of range in sequence 0, query block 1, head 2"),
             std::string::npos);

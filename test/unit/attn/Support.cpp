@@ -103,7 +103,7 @@ NamedTensors randomLaunch(SpecOp spec, const Lengths &lengths, unsigned seed) {
         int64_t count = ((*offsets)[b + 1] - (*offsets)[b] + keyBlocks - 1) / keyBlocks;
         for (int64_t n = 0; n < count; ++n, ++block)
           for (int64_t h = 0; h < shape[1]; ++h)
-            for (int64_t pick = count - 1, entry = 0; pick >= 0; --pick)
+            for (int64_t pick = 0, entry = 0; pick < count; ++pick)
               if (random() % 2)
                 tensor.at({block, h, entry++}) = pick;
       }

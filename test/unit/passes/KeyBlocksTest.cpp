@@ -1,4 +1,5 @@
 // test/unit/passes/KeyBlocksTest.cpp - the emitted arithmetic on key blocks, interpreted, against the mask's definition
+#include "dialect/Tile/Tile.h"
 #include "passes/Lower/KeyBlocks.h"
 #include "test/unit/passes/MaskOfPattern.h"
 #include <random>
@@ -11,13 +12,16 @@ namespace {
 /// What the emitter made for one range and block size, run with 32-bit integers as a GPU would.
 class Program {
 public:
-  Program(MLIRContext &context, const KeyRange &range, int64_t blockSize)
+  /// `listed`: whether range.blocks picks among the blocks, from `entries`.
+  Program(MLIRContext &context, const KeyRange &range, int64_t blockSize, bool listed = false)
       : module(ModuleOp::create(UnknownLoc::get(&context))), b(&context) {
     Location loc = module->getLoc();
     Type i32 = b.getI32Type();
     block = b.createBlock(&module->getBodyRegion(), {}, {i32, i32, i32, i32, i32}, {loc, loc, loc, loc, loc});
     QueryTile tile{block->getArgument(0), block->getArgument(1), block->getArgument(2), block->getArgument(3)};
     blocks = emitBlockRange(b, loc, range, tile, blockSize);
+    if (listed)
+      blocks = emitPickedBlocks(b, loc, *range.blocks, "picks", blocks, tile, blockSize, block->getArgument(0), block->getArgument(0));
     count = emitBlockCount(b, loc, blocks);
     visited = emitBlockOfStep(b, loc, blocks, block->getArgument(4));
     partial = emitIsPartial(b, loc, range, blocks, block->getArgument(4));
@@ -31,10 +35,20 @@ public:
     for (Operation &op : *block) {
       auto x = [&](unsigned n) { return values.at(op.getOperand(n)); };
       auto u = [&](unsigned n) { return uint32_t(x(n)); };
+      if (auto below = dyn_cast<tile::ListBelowOp>(op)) {
+        for (auto [limit, place] : llvm::zip(below.getLimits(), below.getPlaces()))
+          values[place] = int32_t(llvm::count_if(tiles(below.getTiles()), [&, most = values.at(limit)](int32_t t) { return t < most; }));
+        continue;
+      }
       values[op.getResult(0)] = llvm::TypeSwitch<Operation *, int32_t>(&op)
           .Case([&](arith::ConstantOp c) {
             APInt value = cast<IntegerAttr>(c.getValue()).getValue();
             return value.getBitWidth() == 1 ? int32_t(value.getBoolValue()) : int32_t(value.getSExtValue());
+          })
+          .Case([&](tile::ListRowOp) { return 0; })
+          .Case([&](tile::ListTileOp list) {
+            std::vector<int32_t> all = tiles(list.getTiles());
+            return x(1) >= 0 && x(1) < int32_t(all.size()) ? std::min(all[x(1)], x(2)) : x(2);
           })
           .Case([&](arith::AddIOp) { return int32_t(u(0) + u(1)); })
           .Case([&](arith::SubIOp) { return int32_t(u(0) - u(1)); })
@@ -84,8 +98,17 @@ public:
 
   KeyBlockRange blocks;
   Value partial, count, visited;
+  std::vector<int32_t> entries; ///< of the list
 
 private:
+  std::vector<int32_t> tiles(int64_t inBlock) const {
+    std::vector<int32_t> all;
+    for (int32_t entry : entries)
+      for (int64_t n = 0; n < inBlock; ++n)
+        all.push_back(int32_t(entry * inBlock + n));
+    return all;
+  }
+
   OwningOpRef<ModuleOp> module;
   OpBuilder b;
   Block *block;
@@ -223,6 +246,60 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"causal & (prefix(4) | window(8))", false}, Case{"not window(8, 3)", false, true, false},
                     Case{"causal & i + j < 100", false}, Case{"j <= i and doc[i] == kv_doc[j]", false}),
     [](const auto &info) { return "Case" + std::to_string(info.index); });
+
+// A list beside other patterns: each picked block that somebody sees is visited once, from the last on, and what needs a
+// mask is known; a tile that sees nothing visits keys that nobody has.
+TEST(KeyBlocks, PickWhatAListNames) {
+  std::mt19937_64 random(1);
+  for (const char *pattern : {"full", "causal", "window(100, 40)", "causal & window(70)", "prefix(100)", "window(20, 0) | prefix(130)"})
+    for (auto [keyBlock, blockSize] : {std::pair<int64_t, int64_t>{64, 64}, {128, 64}, {192, 96}, {320, 80}}) {
+      MaskOfPattern mask(pattern);
+      mask.context.loadDialect<tile::TileDialect>();
+      KeyRange range = llvm::cantFail(analyseMask(mask.value()));
+      range.blocks = KeyRange::BlockList{Value(), 128, keyBlock};
+      Program program(mask.context, range, blockSize, /*listed=*/true);
+      MaskOfPattern::Lengths lengths = {{1, 0}, {1, 1}, {130, 64}, {64, 130}, {200, 700}, {700, 701}};
+      mask.bind(lengths);
+      for (size_t b = 0; b < lengths.size(); ++b)
+        for (int64_t first = 0; first < lengths[b].first; first += 128)
+          for (int draw = 0; draw < 6; ++draw) {
+            auto [queries, keys] = lengths[b];
+            int64_t rows = std::min<int64_t>(128, queries - first), listed = (keys + keyBlock - 1) / keyBlock;
+            program.entries.clear();
+            for (int32_t n = 0; n < listed; ++n)
+              if (draw == 1 || (draw > 1 && random() % 2))
+                program.entries.push_back(n);
+            SCOPED_TRACE(testing::Message() << pattern << ", " << queries << " queries, " << keys << " keys, row " << first << ", draw " << draw);
+            std::vector<int64_t> seenIn((keys + blockSize - 1) / blockSize); // pairs in each block that is picked
+            for (int64_t r = 0; r < rows; ++r)
+              for (int32_t j : mask.keys(b, first + r))
+                if (llvm::is_contained(program.entries, int32_t(j / keyBlock)))
+                  ++seenIn[j / blockSize];
+            program.run({first, rows, queries, keys, 0});
+            int64_t begin = program[program.blocks.first], end = program[program.blocks.end], steps = program[program.count], before = INT32_MAX;
+            int64_t whole = program[program.blocks.firstWhole], wholeEnd = program[program.blocks.endWhole];
+            ASSERT_TRUE(steps >= 1 && begin <= whole && whole <= wholeEnd && wholeEnd <= end);
+            for (int64_t step = 0; step < steps; ++step) {
+              program.run({first, rows, queries, keys, step});
+              int64_t at = program[program.visited];
+              ASSERT_LT(at, before);
+              before = at;
+              if (at < int64_t(seenIn.size())) {
+                if (range.residual.empty()) {
+                  int64_t place = end - 1 - step;
+                  if (place >= whole && place < wholeEnd) {
+                    ASSERT_EQ(seenIn[at], rows * blockSize);
+                  }
+                }
+                seenIn[at] = 0;
+              } else {
+                ASSERT_EQ(steps, 1); // the block behind the last key
+              }
+            }
+            ASSERT_EQ(llvm::count(seenIn, 0), int64_t(seenIn.size())) << "a block is left out";
+          }
+    }
+}
 
 // At the greatest lengths and constants no sum may leave 32 bits.
 TEST(KeyBlocks, DoNotOverflow) {

@@ -53,7 +53,7 @@ public:
     for (mlir::Operation &op : spec.getBody().front())
       if (op.getNumResults() == 1 && mlir::isa<attn::MaskType>(op.getResult(0).getType()))
         masks.emplace(op.getResult(0), llvm::cantFail(attn::reference::evaluateMask(
-            &op, [&](mlir::Value v) -> const attn::reference::MaskValue & { return masks.find(v)->second; },
+            &op, batch, [&](mlir::Value v) -> const attn::reference::MaskValue & { return masks.find(v)->second; },
             [&](mlir::Value v) -> const attn::reference::TensorValue & { return tensors.find(v)->second; })));
     bound = lengths;
   }
