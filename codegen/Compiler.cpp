@@ -288,6 +288,8 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
         if (input.name == table.getSymName() && !result.manifest.findTensor(input.name.str()))
           result.manifest.tensors.push_back(tableSpec(input, problem));
     result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
+    if (kernel.op->hasAttr("splits"))
+      result.manifest.kernels.push_back(codegen::combineSpec(kernel.op, kernel.schedule, kernel.operation));
   }
   for (Kernel &kernel : kernels) {
     if (!codegen::Parameters(kernel.op, kernel.schedule).hasTileList())
@@ -319,6 +321,10 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     auto lowering = target->tcgen05 ? codegen::sm100a::createLowering() : codegen::sm90a::createLowering();
     if (failed(codegen::Emitter(kernel.op, *target, kernel.schedule, *lowering, b).emit()))
       return diagnostics.error("nvvm");
+    if (kernel.op->hasAttr("splits")) {
+      b.setInsertionPointToEnd(nvvm->getBody());
+      codegen::emitCombine(kernel.op, kernel.schedule, b);
+    }
   }
   if (failed(verify(*nvvm)))
     return diagnostics.error("nvvm");

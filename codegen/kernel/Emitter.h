@@ -72,6 +72,8 @@ public:
   /// First row (i32) of this warp's part of a tile: 32 rows (rows), or 16 (fragment). Eight warps on 128 rows of tensor
   /// memory share its quarters in pairs.
   Value warpRow();
+  /// Runs `body` unless the launch splits the keys of tiles: an item's output is not the tile's then.
+  void unlessSplit(llvm::function_ref<void()> body);
   int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
   int64_t teamThreads() const { return groupThreads() / int64_t(tile::GroupOp(group.op).getTeams()); }
   /// Slot and parity at a channel or barrier of this depth; `visit` as in tile.take.
@@ -92,6 +94,7 @@ private:
     SmallVector<Value> values; ///< the arguments of a program (tile.kernel)
     Value valid;               ///< i1: the index stands for work
     Value position;            ///< of the first row in its sequence; null if no program asks for it
+    Value part;                ///< of the item's keys; null if the kernel does not split them
   };
   // codegen/kernel/WorkItems.cpp
   WorkItem findItem(Value index);
@@ -118,6 +121,7 @@ private:
   void emitFinder();
   void waitForReaders(const GroupState::Ring &at);
   Value handOnItem(Value index, const GroupState::Ring &at);
+  size_t itemWords();
   SmallVector<Value> nextItem(const GroupState::Ring &at);
   // codegen/kernel/Emitter.cpp
   GroupState::Ring advance(const GroupState::Ring &at, int64_t depth);
@@ -148,6 +152,10 @@ private:
   void emitLoad(tile::LoadOp op);
   void emitStore(tile::StoreOp op);
   void emitStoreRows(tile::StoreRowsOp op);
+  // codegen/kernel/Splits.cpp
+  void emitStorePartial(tile::StorePartialOp op);
+  Value partialRow(tile::StorePartialOp op, Value row);
+  void storePartialColumns(tile::StorePartialOp op, ArrayRef<Value> registers, int64_t column);
   void emitClearTail(tile::ClearTailOp op);
   // codegen/kernel/Rotary.cpp
   void emitRotate(tile::RotateOp op);
@@ -170,6 +178,7 @@ private:
 
   TargetLowering &lowering;
   Value itemPosition; ///< WorkItem::position of the program's item
+  Value itemPart;     ///< WorkItem::part of the program's item
   Parameters params;
   mlir::LLVM::LLVMFuncOp function;
   llvm::DenseMap<Value, Value> addresses;
@@ -179,6 +188,10 @@ private:
   bool idle = false; ///< a team without rows: waits and arrivals only
   bool met = false; ///< whether the barriers have been set up and all threads have seen it
 };
+
+/// Emits `llvm.func @<kernel>_combine`: adds up the parts that a kernel with the attribute `splits` leaves of each row, in
+/// their order, and writes the output and the row statistic. See Combine.cpp.
+void emitCombine(tile::KernelOp kernel, const tile::Schedule &schedule, OpBuilder &b);
 
 /// What only a target knows. Implemented once in codegen/sm90a and once in codegen/sm100a.
 class TargetLowering {

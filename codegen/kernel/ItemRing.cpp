@@ -53,6 +53,9 @@ void Emitter::initItemRing() {
 
 bool Emitter::findsItems() { return GroupOp(group.op) == finder(kernel); }
 
+// What describes an item: the arguments of programs, and the part of its keys.
+size_t Emitter::itemWords() { return itemArguments(true) + (kernel->hasAttr("splits") ? 1 : 0); }
+
 // The program of a warp that only finds items.
 void Emitter::emitFinder() {
   Type i32t = b.getI32Type();
@@ -98,7 +101,7 @@ Value Emitter::askForIndex(const GroupState::Ring *at) {
 // Looks up the item of an index, or of the next one that stands for work, and hands it on once the slot has been read.
 // Returns whether there was one (i32). Each lane holds all of it.
 Value Emitter::handOnItem(Value index, const GroupState::Ring &at) {
-  const size_t words = itemArguments(true);
+  const size_t words = itemWords();
   SmallVector<Type> types(2 + words, b.getI32Type()); // index, whether it has work, what describes it
   auto search = scf::WhileOp::create(
       b, loc, types, ValueRange{index},
@@ -116,6 +119,8 @@ Value Emitter::handOnItem(Value index, const GroupState::Ring &at) {
           b.setInsertionPointAfter(next);
           SmallVector<Value> found{next.getResult(0), LLVM::ZExtOp::create(b, loc, b.getI32Type(), item.valid)};
           llvm::append_range(found, item.values);
+          if (item.part)
+            found.push_back(item.part);
           scf::YieldOp::create(b, loc, found);
           b.setInsertionPointToStart(&inside.getElseRegion().front());
           SmallVector<Value> none(types.size(), i32(0));
@@ -147,7 +152,7 @@ SmallVector<Value> Emitter::nextItem(const GroupState::Ring &at) {
     Value four = loadShared(b, loc, VectorType::get({4}, b.getI32Type()), addI32(b, loc, itemRing(0, at.slot), uint32_t(4 * word)));
     llvm::append_range(item, unpackVector(b, loc, four));
   }
-  item.resize(1 + itemArguments(true));
+  item.resize(1 + itemWords());
   warpSync(b, loc);
   mbarrierArrive(b, loc, itemRing(2, at.slot), cmp(ICmpPredicate::eq, lane, i32(0)));
   return item;

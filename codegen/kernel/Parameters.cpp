@@ -200,10 +200,12 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
   if (kernel->hasAttr("jagged_queries")) {
     scalar("batch", batch);
     scalar("total", Expr(rows));
-    scalar("items", (floorDiv(Expr(rows), M) + batch) * minimum(batch, Expr(1)) * Expr(heads));
+    Expr tiles = (floorDiv(Expr(rows), M) + batch) * minimum(batch, Expr(1)) * Expr(heads);
+    addItems(kernel, schedule, tiles, Expr(rows), Expr(heads), scalar);
   } else {
     scalar("queries", Expr(rows));
-    scalar("items", ceilDiv(Expr(rows), M) * batch * Expr(heads));
+    Expr tiles = ceilDiv(Expr(rows), M) * batch * Expr(heads);
+    addItems(kernel, schedule, tiles, Expr(rows) * batch, Expr(heads), scalar);
     if (auto perHead = kernel->getAttrOfType<mlir::IntegerAttr>("heavy_first")) {
       // Heads whose keys and values fit in most of L2, and the queries' heads that share them.
       TensorOp q = *kernel.getBody().getOps<TensorOp>().begin(), k = *std::next(kernel.getBody().getOps<TensorOp>().begin());
@@ -223,6 +225,52 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
   counter.bytes = Expr(4);
   if (schedule.persistent)
     add("counter", counter);
+}
+
+// The items of a launch; where several share a tile of queries, how many do, and what they leave: per part and row of the output a row in f32, and a pair of
+// its maximum and its sum. `tiles` of the launch, of all heads; `rows` of the output.
+void Parameters::addItems(KernelOp kernel, const Schedule &schedule, Expr tiles, Expr rows, Expr heads,
+                          llvm::function_ref<void(const std::string &, Expr)> scalar) {
+  if (!kernel->hasAttr("splits"))
+    return scalar("items", tiles);
+  auto tensors = kernel.getBody().getOps<TensorOp>();
+  TensorOp k = *std::next(tensors.begin()), v = *std::next(tensors.begin(), 2);
+  Expr parts(schedule.splits);
+  if (!schedule.splits) {
+    // As many as there are SMs for, of two key blocks at least.
+    const std::string name = k.getSymName().str();
+    Expr keys = k.getBatched() ? Expr(name + ".shape.1") : Expr(name + ".shape.0");
+    if (kernel->hasAttr("key_offsets"))
+      keys = floorDiv(keys, maximum(Expr("batch"), Expr(1)));
+    Expr idle = floorDiv(Expr("sm_count") * Expr(schedule.ctasPerSm), maximum(tiles, Expr(1)));
+    Expr pairs = floorDiv(keys, Expr(2 * schedule.keyRows));
+    parts = maximum(minimum(minimum(idle, pairs), Expr(kMaxSplits)), Expr(1));
+  }
+  scalar("items", tiles * parts);
+  scalar("splits", parts);
+  scalar("partial_rows", rows);
+  auto scratch = [&](const char *name, int64_t floats) {
+    ParamSpec p;
+    p.kind = ParamSpec::Kind::Scratch;
+    p.name = name;
+    p.bytes = parts * minimum(parts - Expr(1), Expr(1)) * rows * heads * Expr(4 * floats);
+    add(name, p);
+  };
+  scratch("partial", int64_t(v.getCols()));
+  scratch("partial_stats", 2);
+}
+
+Parameters Parameters::ofCombine() const {
+  Parameters result;
+  for (auto &[key, ref] : list) {
+    bool ofOutput = ref.spec.kind == ParamSpec::Kind::Pointer || ref.spec.kind == ParamSpec::Kind::I64 ||
+                    ref.spec.kind == ParamSpec::Kind::Scratch;
+    bool ofRows = llvm::is_contained({"splits", "partial_rows", "heads", "queries", "batch"}, key) ||
+                  llvm::StringRef(key).ends_with(":shift");
+    if ((ofOutput || ofRows) && key != "counter")
+      result.add(key, ref.spec);
+  }
+  return result;
 }
 
 void Parameters::add(std::string key, ParamSpec spec) {
@@ -266,6 +314,18 @@ std::vector<ParamSpec> Parameters::specs() const {
   for (auto &[name, ref] : list)
     specs.push_back(ref.spec);
   return specs;
+}
+
+KernelSpec fovea::codegen::combineSpec(KernelOp kernel, const Schedule &schedule, llvm::StringRef operation) {
+  Parameters params(kernel, schedule);
+  KernelSpec spec;
+  spec.name = operation.str();
+  spec.entry = kernel.getSymName().str() + "_combine";
+  spec.block = {32 * kCombineWarps, 1, 1};
+  Expr several = minimum(params.scalar("splits").spec.value - Expr(1), Expr(1));
+  spec.grid[0] = several * ceilDiv(params.scalar("partial_rows").spec.value * params.scalar("heads").spec.value, Expr(kCombineWarps));
+  spec.params = params.ofCombine().specs();
+  return spec;
 }
 
 KernelSpec fovea::codegen::kernelSpec(KernelOp kernel, const Schedule &schedule, llvm::StringRef operation) {

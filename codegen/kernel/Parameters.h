@@ -54,6 +54,9 @@ public:
   bool hasTileList() const { return listed; }
   static std::string tileList(int64_t rows) { return "tiles_" + std::to_string(rows); }
 
+  /// Of the kernel that adds up what items left of a tile (emitCombine).
+  Parameters ofCombine() const;
+
   std::vector<KernelParam> types(OpBuilder &b) const;
   std::vector<ParamSpec> specs() const;
 
@@ -64,12 +67,20 @@ private:
   void addKeyBlockItems(tile::KernelOp kernel, const tile::Schedule &schedule, const std::string &rows,
                         const std::string &heads, llvm::function_ref<void(const std::string &)> table,
                         llvm::function_ref<void(const std::string &, Expr)> scalar);
+  void addItems(tile::KernelOp kernel, const tile::Schedule &schedule, Expr tiles, Expr rows, Expr heads,
+                llvm::function_ref<void(const std::string &, Expr)> scalar);
   void add(std::string key, ParamSpec spec);
   const ParamRef &get(const std::string &key) const;
 
   std::vector<std::pair<std::string, ParamRef>> list;
   bool listed = true;
 };
+
+/// Warps of a CTA of emitCombine; each adds up one row of one head.
+inline constexpr int kCombineWarps = 4;
+/// The manifest's entry of the kernel that emitCombine makes of a kernel with the attribute `splits`. It is launched behind that
+/// kernel, and not at all where a launch splits nothing.
+KernelSpec combineSpec(tile::KernelOp kernel, const tile::Schedule &schedule, llvm::StringRef operation);
 
 /// The kernel's entry in the manifest: launch rule, memory, parameters.
 KernelSpec kernelSpec(tile::KernelOp kernel, const tile::Schedule &schedule, llvm::StringRef operation);

@@ -14,7 +14,7 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   channelRegisters.clear();
   tiles.clear();
   scalars.clear();
-  itemPosition = item.position;
+  itemPosition = item.position, itemPart = item.part;
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), item.values))
     scalars[argument] = value;
   return emitBody(block);
@@ -69,13 +69,15 @@ LogicalResult Emitter::emitBody(Block &block) {
     pending.clear();
   };
   for (Operation &op : block) {
-    const bool isScalar = op.getNumResults() == 1 && op.getResult(0).getType().isIntOrIndex();
+    const bool isScalar = op.getNumResults() && llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
     if (idle && !isScalar && !isa<TakeOp, WaitOp, ArriveOp, LoopOp>(op))
       continue;
     if (auto take = dyn_cast<TakeOp>(op)) {
       emitTake(take);
     } else if (auto position = dyn_cast<PositionOp>(op)) {
       scalars[position.getPosition()] = itemPosition;
+    } else if (auto split = dyn_cast<SplitOp>(op)) {
+      scalars[split.getPart()] = itemPart, scalars[split.getCount()] = argument(params.scalar("splits"));
     } else if (auto row = dyn_cast<ListRowOp>(op)) {
       emitListRow(row);
     } else if (auto below = dyn_cast<ListBelowOp>(op)) {
@@ -128,8 +130,8 @@ LogicalResult Emitter::emitLeaderOp(Operation &op) {
 
 LogicalResult Emitter::emitOp(Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case([&](StoreOp store) { return emitStore(store), success(); })
-      .Case([&](StoreRowsOp store) { return emitStoreRows(store), success(); })
+      .Case([&](StoreOp store) { return unlessSplit([&] { emitStore(store); }), success(); })
+      .Case([&](StoreRowsOp store) { return unlessSplit([&] { emitStoreRows(store); }), success(); })
       .Case([&](ClearTailOp clear) { return emitClearTail(clear), success(); })
       .Case([&](RotateOp rotate) { return emitRotate(rotate), success(); })
       .Case([&](ArriveOp arrive) { return emitArrive(arrive), success(); })
@@ -144,6 +146,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](ScaleOp scale) { return lowering.scale(*this, scale); })
       .Case([&](WarpProductOp product) { return lowering.warpProduct(*this, product); })
       .Case([&](CopyOp copy) { return lowering.copy(*this, copy); })
+      .Case([&](StorePartialOp store) { return emitStorePartial(store), success(); })
       .Case([&](ProductWaitOp wait) { return lowering.productWait(*this, wait); })
       .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })
       .Case([&](MaskKeysOp mask) { return emitMaskKeys(mask), success(); })

@@ -61,10 +61,14 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   const int64_t M = schedule.itemRows();
   auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
-  Value row, rows, head, sequence, query, queries, valid;
+  Value row, rows, head, sequence, query, queries, valid, part, items = argument(params.scalar("items"));
+  if (kernel->hasAttr("splits")) { // the parts of a tile one behind the other
+    Value parts = argument(params.scalar("splits")), whole = divide(index, parts);
+    part = sub(index, mul(whole, parts)), index = whole, items = divide(items, parts);
+  }
   if (kernel->hasAttr("jagged_queries")) {
     if (kernel->hasAttr("heavy_first")) // the last rows of a sequence before its first
-      index = sub(addI32(b, loc, argument(params.scalar("items")), uint32_t(-1)), index);
+      index = sub(addI32(b, loc, items, uint32_t(-1)), index);
     Value tileIndex = divide(index, heads);
     head = sub(index, mul(tileIndex, heads));
     Tile tile = searchTile(tileIndex);
@@ -104,7 +108,7 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   } else {
     keys = argument(params.scalar("keys"));
   }
-  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}};
+  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}, part};
 }
 
 // The low word of an offset serves both sizes: offsets stay below 2^31.

@@ -45,6 +45,8 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
     all.push_back(b.getNamedAttr("lags", b.getDictionaryAttr(lagAttrs)));
     if (queryTiles != 1)
       all.push_back(b.getNamedAttr("query_tiles", b.getI64IntegerAttr(queryTiles)));
+    if (splits != 1)
+      all.push_back(b.getNamedAttr("splits", b.getI64IntegerAttr(splits)));
     if (polynomial)
       all.push_back(b.getNamedAttr("polynomial", b.getI64IntegerAttr(polynomial)));
   }
@@ -140,6 +142,8 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
           s.lags[n.getName().str()] = lag.getInt();
     if (attr.contains("query_tiles"))
       s.queryTiles = r.integer("query_tiles");
+    if (attr.contains("splits"))
+      s.splits = r.integer("splits");
     if (attr.contains("polynomial"))
       s.polynomial = r.integer("polynomial");
   }

@@ -9,6 +9,9 @@
 
 namespace fovea::tile {
 
+/// Parts of a tile's keys at most (Schedule::splits): a lane of a warp looks after each where they are added up.
+constexpr int64_t kMaxSplits = 32;
+
 /// The warps of one group and the roles merged onto them, in program order.
 struct GroupSchedule {
   std::string name;
@@ -28,6 +31,7 @@ struct Schedule {
   bool outInQ = false;          ///< the output of an item leaves through the slot of its queries
   int64_t polynomial = 0;       ///< sm_100a: of 16 exponentials, how many the FMA units compute
   bool maxFree = false;         ///< softmax keeps the maximum of the first key block (see passes/Lower/README.md)
+  int64_t splits = 1;           ///< parts that share the keys of a tile of queries; 0: as the launch's shapes ask for
   bool persistent = false;      ///< grid sized to the chip, items strided; else one item per CTA
   int64_t ctasPerSm = 1;        ///< resident CTAs that registers, SMEM and TMEM must allow
   bool pInTmem = false;         ///< sm_100a: P travels through TMEM (else SMEM)

@@ -195,6 +195,16 @@ def Tile_PositionOp : Tile_Op<"position", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_SplitOp : Tile_Op<"split", [Pure]> {
+  let summary = "which part of its keys the item visits, of how many (1 to 32, known at launch)";
+  let description = [{
+    Of a kernel with the attribute `splits`: where a launch has fewer tiles than the chip has SMs, several items share a tile
+    of queries, and each visits a part of its key blocks.
+  }];
+  let results = (outs I32:$part, I32:$count);
+  let assemblyFormat = "attr-dict";
+}
+
 //===-- units ---------------------------------------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load"> {
@@ -233,6 +243,18 @@ def Tile_StoreRowsOp : Tile_Op<"store_rows"> {
   let builders = [OpBuilder<(ins "llvm::StringRef":$tensor, "mlir::Value":$row, "mlir::Value":$rows, "mlir::Value":$head,
                                 "mlir::Value":$values),
     [{ build($_builder, $_state, tensor, row, rows, head, mlir::Value(), values); }]>];
+}
+
+def Tile_StorePartialOp : Tile_Op<"store_partial", [AllTypesMatch<["top", "sum"]>]> {
+  let summary = "an accumulator, the maxima and the sums of its valid rows to memory, in f32; nothing where the item has all keys";
+  let description = [{
+    Of a kernel with the attribute `splits`. `row` counts the output's rows, of all sequences behind one another; `sum` is the
+    whole row's. A second kernel adds up the parts in their order, so that equal launches give equal bits. Where there are parts,
+    `tile.store` and `tile.store_rows` of the kernel store nothing.
+  }];
+  let arguments = (ins I32:$row, I32:$rows, I32:$head, I32:$part, Tile_Slot:$slot, Tile_RegTile:$top, Tile_RegTile:$sum);
+  let assemblyFormat = [{
+    `part` $part `[` $row `,` $rows `,` $head `]` `from` $slot `,` $top `,` $sum `:` type($slot) `,` type($top) attr-dict }];
 }
 
 def Tile_MmaOp : Tile_Op<"mma"> {

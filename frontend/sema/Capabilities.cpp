@@ -114,7 +114,7 @@ bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   if (key == "tile_m")
     return setting.number == 64 || setting.number == 128 || setting.number == 192 ||
            (setting.number == 256 && target == "sm_100a");
-  if (key == "tile_n" || key == "softmax")
+  if (key == "tile_n" || key == "softmax" || key == "splits")
     return true;
   if (key == "stages")
     return setting.kind == Override::Kind::Int && setting.number <= 8;
@@ -239,8 +239,8 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
         for (const auto &[key, setting] : schedule.settings)
           if (schedule.target == target && !isScheduled(key, setting, target))
             all.push_back({setting.range, "this setting of '" + key + "'",
-                           target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, stages (1 to 8), ctas_per_sm and p"
-                                               : "roles, tile_m (64, 128 or 192), tile_n, softmax, stages (1 to 8) and ctas_per_sm"});
+                           target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, stages (1 to 8), ctas_per_sm and p"
+                                               : "roles, tile_m (64, 128 or 192), tile_n, softmax, splits, stages (1 to 8) and ctas_per_sm"});
       return all;
     },
     // emit

@@ -27,6 +27,7 @@ static const ScheduleKey keys[] = {
     {"cluster", {}, 1, 16, false, "CTAs of a cluster"},
     {"persistent", booleans, 0, 0, false, "a grid of the size of the chip, or one CTA per item"},
     {"p", memories, 0, 0, false, "where the probabilities travel on sm_100a"},
+    {"splits", {}, 1, 32, false, "parts of a tile's keys that CTAs share"},
     {"softmax", softmaxes, 0, 0, false, "the running maximum, or the frozen one"},
 };
 

@@ -249,6 +249,10 @@ private:
           });
           return success();
         })
+        .Case([&](StorePartialOp store) {
+          forWarps(false, [&](int warp) { access(programStep(store, warp), store.getSlot(), false, Unit::Threads, true); });
+          return success();
+        })
         .Case([&](CopyOp copy) {
           forWarps(false, [&](int warp) {
             unsigned step = programStep(copy, warp);

@@ -51,6 +51,8 @@ public:
       kernel->setAttr("jagged_queries", n.b.getUnitAttr());
     if (heavyFirst())
       kernel->setAttr("heavy_first", n.b.getI64IntegerAttr((p.headDim + p.valueDim) * p.element.getIntOrFloatBitWidth() / 8));
+    if (s.splits != 1)
+      kernel->setAttr("splits", n.b.getI64IntegerAttr(s.splits));
     if (p.keys.kind == RowSpace::Kind::Jagged)
       kernel->setAttr("key_offsets", n.b.getStringAttr(p.keys.name));
     return kernel;
@@ -97,6 +99,9 @@ private:
                           : "items: the tiles of one head after another");
     n.note(s.maxFree ? "softmax: the maximum of the first key block stays; a row that outgrows it takes a cold path"
                      : "softmax: a running maximum; the output is rescaled where it grows");
+    if (s.splits != 1)
+      n.note("keys of a tile in " + (s.splits ? std::to_string(s.splits) : "as many") + " parts" +
+             (s.splits ? "" : " as fill the chip (1 where the tiles do)") + "; a second kernel adds them up");
     const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
     const bool keysBatched = p.keys.kind == RowSpace::Kind::Dense;
     const bool outBatched = p.queries.kind != RowSpace::Kind::Jagged;
@@ -158,6 +163,10 @@ private:
     if (range.blocks)
       blocks = emitPickedBlocks(n.b, loc, *range.blocks, p.list, blocks, tile, s.keyRows, item.batch,
                                 p.listHeads == 1 ? n.i32(0) : item.head);
+    if (s.splits != 1) {
+      auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
+      blocks = emitPartOfBlocks(n.b, loc, blocks, tile, s.keyRows, split.getPart(), split.getCount());
+    }
     return {tile, blocks, emitBlockCount(n.b, loc, blocks)};
   }
   // Position of the first key of step t.
@@ -202,8 +211,8 @@ private:
       n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
         Value v = n.take("V", 1, Unit::Threads);
         Value rows = n.sub(item.keys, firstKey(blocks, t));
-        // The block behind the last key, where a list picks none, has rows of nobody.
-        ClearTailOp::create(n.b, loc, v, range.blocks ? n.maximum(rows, n.i32(0)) : rows);
+        // The block behind the last key has rows of nobody.
+        ClearTailOp::create(n.b, loc, v, blocks.range.none ? n.maximum(rows, n.i32(0)) : rows);
         n.pass(v);
         return {};
       });
@@ -405,6 +414,11 @@ private:
     Value result = n.take(own("Result"), 1, Unit::Threads);
     Value out = s.outInQ ? n.take(own("Q"), 2, Unit::Threads) : n.take(own("Out"), 0, Unit::Threads);
     CopyOp::create(n.b, loc, result, out, Value(), inverse, PairingAttr());
+    if (s.splits != 1) {
+      auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
+      Value row = p.queries.kind == RowSpace::Kind::Jagged ? item.row : n.add(n.mul(item.batch, item.queries), item.row);
+      StorePartialOp::create(n.b, loc, row, item.rows, item.head, split.getPart(), result, top, total);
+    }
     n.pass(result), n.pass(out);
     if (!p.lse)
       return;

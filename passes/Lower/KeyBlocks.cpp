@@ -63,6 +63,13 @@ struct Positions {
       limit = min(limit, clause(each, true, i));
     return clauses.empty() ? limit : max(limit, constant(0));
   }
+  /// Where there is nothing to visit, one place; what else there is keeps its order, inside the range.
+  void leaveOneOf(KeyBlockRange &blocks) const {
+    blocks.first = b.createOrFold<arith::SelectOp>(loc, blocks.none, constant(0), blocks.first);
+    blocks.end = b.createOrFold<arith::SelectOp>(loc, blocks.none, constant(1), blocks.end);
+    for (Value *place : {&blocks.firstWhole, &blocks.endWhole})
+      *place = min(max(*place, blocks.first), blocks.end);
+  }
   /// The block that holds a key, and the first block at or behind it.
   Value floor(Value key, int64_t size) const { return quotient(key, size); }
   Value ceil(Value key, int64_t size) const { return quotient(add(key, size - 1), size); }
@@ -105,7 +112,7 @@ KeyBlockRange fovea::emitPickedBlocks(OpBuilder &b, Location loc, const KeyRange
   picks.tiles = list.keyBlock / blockSize;
   picks.row = tile::ListRowOp::create(b, loc, b.getI64Type(), table, list.queryBlock, sequence, tile.firstQuery, head);
   picks.last = p.add(blocks.end, -1);
-  picks.behind = p.ceil(tile.nKeys, blockSize);
+  places.behind = p.ceil(tile.nKeys, blockSize);
   // Each limit that is not 0 for certain, once.
   SmallVector<std::pair<Value, Value *>> limits;
   for (auto [block, place] : {std::pair(blocks.first, &places.first), {blocks.end, &places.end},
@@ -123,18 +130,38 @@ KeyBlockRange fovea::emitPickedBlocks(OpBuilder &b, Location loc, const KeyRange
                                          picks.tiles, picks.row, operands);
   for (auto &[block, place] : limits)
     *place = below.getResult(llvm::find(operands, block) - operands.begin());
-  picks.none = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, places.first, places.end);
-  places.first = b.createOrFold<arith::SelectOp>(loc, picks.none, p.constant(0), places.first);
-  places.end = b.createOrFold<arith::SelectOp>(loc, picks.none, p.constant(1), places.end);
-  // What else there is keeps its order: below the limits of the range, and never reversed.
-  for (Value *place : {&places.firstWhole, &places.endWhole, &places.gapFirst, &places.gapEnd})
-    if (*place)
-      *place = p.min(p.max(*place, places.first), places.end);
+  places.none = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, places.first, places.end);
+  p.leaveOneOf(places);
   if (places.gapFirst) { // the last place is always visited
     Value last = p.add(places.end, -1);
-    places.gapFirst = p.min(places.gapFirst, last), places.gapEnd = p.min(places.gapEnd, last);
+    for (Value *gap : {&places.gapFirst, &places.gapEnd})
+      *gap = p.min(p.max(*gap, places.first), last);
   }
   return places;
+}
+
+KeyBlockRange fovea::emitPartOfBlocks(OpBuilder &b, Location loc, const KeyBlockRange &blocks, const QueryTile &tile,
+                                      int64_t blockSize, Value part, Value parts) {
+  Positions p{b, loc, tile};
+  KeyBlockRange result = blocks;
+  // Steps [from, to), equal shares rounded up: no product leaves 32 bits.
+  Value count = emitBlockCount(b, loc, blocks);
+  Value share = b.createOrFold<arith::DivUIOp>(loc, p.add(p.add(count, parts), -1), parts);
+  Value from = p.min(b.createOrFold<arith::MulIOp>(loc, part, share), count);
+  Value to = p.min(p.add(from, share), count);
+  result.behind = p.ceil(tile.nKeys, blockSize);
+  Value none = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, from, to);
+  result.none = blocks.none ? b.createOrFold<arith::OrIOp>(loc, blocks.none, none) : none;
+  // Steps count down from the end; those behind a gap have moved up by it.
+  result.end = p.sub(blocks.end, from);
+  result.first = p.sub(result.end, p.sub(to, from));
+  if (blocks.gapFirst)
+    result.first = p.sub(result.first, p.sub(blocks.gapEnd, blocks.gapFirst));
+  p.leaveOneOf(result);
+  for (Value *gap : {&result.gapFirst, &result.gapEnd})
+    if (*gap)
+      *gap = b.createOrFold<arith::SelectOp>(loc, result.none, p.constant(0), *gap);
+  return result;
 }
 
 Value fovea::emitBlockCount(OpBuilder &b, Location loc, const KeyBlockRange &blocks) {
@@ -155,11 +182,9 @@ Value fovea::emitBlockOfStep(OpBuilder &b, Location loc, const KeyBlockRange &bl
     Value above = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, block, blocks.gapEnd);
     block = b.createOrFold<arith::SelectOp>(loc, above, block, beyond);
   }
-  if (!blocks.picks)
-    return block;
-  const PickedBlocks &picks = *blocks.picks;
-  Value picked = tile::ListTileOp::create(b, loc, b.getI32Type(), picks.table, picks.tiles, picks.row, block, picks.last);
-  return b.createOrFold<arith::SelectOp>(loc, picks.none, picks.behind, picked);
+  if (const auto &picks = blocks.picks)
+    block = tile::ListTileOp::create(b, loc, b.getI32Type(), picks->table, picks->tiles, picks->row, block, picks->last);
+  return blocks.none ? b.createOrFold<arith::SelectOp>(loc, blocks.none, blocks.behind, block) : block;
 }
 
 Value fovea::emitIsPartial(OpBuilder &b, Location loc, const KeyRange &range, const KeyBlockRange &blocks,

@@ -23,7 +23,6 @@ struct PickedBlocks {
   int64_t tiles = 1;             ///< blocks in a listed one
   mlir::Value row;               ///< where the list begins (tile.list_row)
   mlir::Value last;              ///< the range's last block
-  mlir::Value none, behind;      ///< whether nothing is picked (i1), and the block to visit then
 };
 
 /// Blocks of N consecutive keys: block n holds the keys [n N, (n + 1) N). All i32.
@@ -34,12 +33,15 @@ struct KeyBlockRange {
   /// they need no mask. Empty (first, first) when the mask has a residual predicate.
   mlir::Value firstWhole, endWhole;
   /// [gapFirst, gapEnd), inside [first, end) and short of end, never reversed: blocks that no row sees a key of, to be
-  /// left out. Null when the range has no gap.
+  /// left out. Null when the range has no gap. (Of a part of the blocks, only its size counts and where steps pass it.)
   mlir::Value gapFirst, gapEnd;
 
   /// A list in memory picks among the blocks. All of the above are then places: the picked blocks of the sequence, counted
-  /// in ascending order. Where none of [first, end) is picked, place 0 is a block behind the last key.
+  /// in ascending order.
   std::optional<PickedBlocks> picks;
+  /// Whether there is nothing to visit (i1): the range is then [0, 1), and stands for `behind`, the block behind the last
+  /// key. Null where that cannot be.
+  mlir::Value none, behind;
 };
 
 KeyBlockRange emitBlockRange(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile,
@@ -49,6 +51,10 @@ KeyBlockRange emitBlockRange(mlir::OpBuilder &b, mlir::Location loc, const KeyRa
 KeyBlockRange emitPickedBlocks(mlir::OpBuilder &b, mlir::Location loc, const KeyRange::BlockList &list,
                                llvm::StringRef table, const KeyBlockRange &blocks, const QueryTile &tile,
                                int64_t blockSize, mlir::Value sequence, mlir::Value head);
+
+/// Part `part` of `parts` (i32, at most 2^15) of the same blocks, in the order of their steps; a part may be empty.
+KeyBlockRange emitPartOfBlocks(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks, const QueryTile &tile,
+                               int64_t blockSize, mlir::Value part, mlir::Value parts);
 
 /// How many blocks there are to visit: all but those of the gap; at least 1.
 mlir::Value emitBlockCount(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks);

@@ -55,6 +55,10 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
       if (!number || number.getInt() < 16 || number.getInt() > 256 || number.getInt() % 16)
         return fail(key, "must be a multiple of 16 up to 256, the rows of a key block");
       o.keyRows = number.getInt();
+    } else if (key == "splits") {
+      if (!number || number.getInt() < 1 || number.getInt() > kMaxSplits)
+        return fail(key, "must be 1 to " + llvm::Twine(kMaxSplits) + ", the parts of a tile's keys");
+      o.splits = number.getInt();
     } else if (key == "softmax") {
       if (!text || (text != "exact" && text != "max_free"))
         return fail(key, "must be exact or max_free");
@@ -72,7 +76,7 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
         return fail(key, "must be tmem or smem");
       o.p = text.getValue().str();
     } else {
-      return fail(key, "is unknown; known are roles, tile_m, tile_n, softmax, stages, ctas_per_sm" +
+      return fail(key, "is unknown; known are roles, tile_m, tile_n, softmax, splits, stages, ctas_per_sm" +
                            llvm::Twine(target.tcgen05 ? ", p" : ""));
     }
   }
@@ -165,6 +169,8 @@ private:
       c.needs(p.block + p.valueDim, target.tmemColumns, "columns of tensor memory");
     if (o.ctasPerSm)
       c.needs(*o.ctasPerSm, ctas, "CTAs per SM");
+    if (o.splits && *o.splits != 1)
+      c.refuse("has all keys of a tile in it: splits belong to loops over key blocks");
     if (o.stages && *o.stages != 1)
       c.refuse("has one stage by construction: stages belong to split roles");
     c.name = "fused, " + std::to_string(rows) + " rows" + pName(tmem) + (late ? ", the epilogue's tensors over Q and K" : "") +
@@ -218,6 +224,8 @@ private:
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
       c.refuse("is one CTA per SM by construction: ctas_per_sm belongs to fused roles");
+    if (o.splits && *o.splits != 1)
+      c.refuse("has all keys of a tile in it: splits belong to loops over key blocks");
     return c;
   }
 

@@ -22,6 +22,7 @@ struct ScheduleOverrides {
   std::optional<int64_t> ctasPerSm;
   std::optional<std::string> p;       ///< "tmem" or "smem" (sm_100a)
   std::optional<int64_t> keyRows;     ///< tile_n: rows of a key block
+  std::optional<int64_t> splits;      ///< parts of a tile's keys; 1: none
   std::optional<std::string> softmax; ///< "exact" or "max_free"
 
   /// Reads the dictionary of one target; an unknown key, value or limit is an error that says what may stand there.

@@ -269,7 +269,7 @@ private:
           c.exponential = n / rates.mufu;
           c.threads = n / teams / mufu;
         })
-        .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp>([](auto) {})
+        .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp, StorePartialOp>([](auto) {}) // parts are for idle chips
         .Case([&](ScaleOp scale) {
           compute(slotElements(scale.getSlot()));
           if (cast<SlotType>(scale.getSlot().getType()).getSpace() != Space::Registers)

@@ -58,6 +58,8 @@ private:
     // bf16 has the exponents that a frozen maximum needs; f16 does not.
     const bool canFreeze = p.element.isBF16();
     s.maxFree = o.softmax ? *o.softmax == "max_free" : canFreeze;
+    // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few.
+    s.splits = o.splits ? *o.splits : p.queries == p.keys ? 1 : 0;
     s.outInQ = queries == 0 && !target.tcgen05;
     s.depths = {{"K", kStages}, {"V", vStages}};
     // Names of each tile's own roles and channels.
@@ -100,10 +102,11 @@ private:
       s.pInTmem = true;
       placeScores(c);
     } else {
-      int64_t warps = rows / 16, registers = rows == 192 ? 160 : 240;
+      // What the groups hold together is what they begin with; looking at a list takes a few more than loading does.
+      int64_t warps = rows / 16, registers = rows == 192 ? 160 : p.range.blocks ? 232 : 240;
       // A warpgroup's products, weights and output are of its own rows.
       s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}, rows / 64}};
-      addProducers(warps, rows == 192 || p.range.blocks ? 32 : 24); // looking at a list takes some
+      addProducers(warps, rows == 192 ? 32 : p.range.blocks ? 40 : 24);
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }

@@ -48,7 +48,7 @@ def run(arguments, **environment):
         raise RuntimeError(done.stdout + done.stderr)
 
 
-def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False):
+def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False, splits=0):
     """`size`: rows of one dense sequence, or (queries, keys) of each sequence, jagged. `change` gets the tensors by name; `ownNan`: the only rows of the output that may be NaN, and must be; `masked`: no row has a key."""
     if only and not name.startswith(tuple(only)):
         return
@@ -71,7 +71,7 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
         open(path("case.attn"), "w").write(
             f"attention adversarial {{\n q : {dtype} [{q}, {heads[0]} heads, {dims[0]}]\n k : {dtype} [{kv}, {heads[1]} heads, {dims[0]}]\n"
             f" v : {dtype} [{kv}, {heads[1]} heads, {dims[1]}]\n {'pattern : ' + pattern if pattern else ''}\n"
-            f" {'score : ' + score if score else ''}\n emit : forward(lse)\n}}\n")
+            f" {'score : ' + score if score else ''}\n emit : forward(lse)\n {f'schedule {target} {{ splits : {splits} }}' if splits else ''}\n}}\n")
         try:
             run(["eval", path("case.attn"), *inputs, "-o", path("exact")])
             for policy in ("lazy", "eager"):
@@ -174,4 +174,19 @@ for dims in [(32, 32), (64, 64), (96, 96), (128, 128), (192, 192), (256, 256), (
 case("grouped-heads", DENSE, 200, lambda t: t["k"].scale(range(0, 200, 7), 20), heads=(4, 2))
 case("shrinking-score", DENSE, three, lambda t: t["k"].scale(range(0, 300, 7), 20), score="s * -0.2")
 case("softcap", DENSE, three, lambda t: t["k"].scale(range(0, 300, 7), 60), score="softcap(s * scale, 50)")
+
+# The same where several items share a tile's keys: parts that outgrow each other, see nothing, or hold a NaN.
+for block in range(3):
+    at = range(128 * block, min(128 * block + 128, 300))
+    case(f"split-spikes-in-block-{block}", DENSE, three, lambda t: t["k"].scale(at, 60), splits=3)
+case("split-low-scores-in-a-part", DENSE, three, lowest(range(0, 128)), splits=3)
+case("split-low-scores-everywhere", DENSE, three, lowest(range(300)), splits=2, masked=True)
+case("split-plus-inf", DENSE, three, infinite(math.inf, [7], range(4, 9)), splits=3)
+case("split-minus-inf", DENSE, three, infinite(-math.inf, range(128)), splits=3)
+case("split-nan-in-a-query", DENSE, three, lambda t: t["q"].fill([137], math.nan), splits=2, ownNan={137})
+case("split-nan-in-a-neighbour", JAGGED, [(100, 150), (60, 100), (90, 70)], neighbour, splits=2, ownNan=range(100, 160))
+for pattern in ("causal", "causal & window(40)", "causal & (window(30) | j < 4)", "j > i + 100", "j > i + 1000"):
+    case(f"split-rows-{pattern}", JAGGED, mixed, lambda t: t["k"].scale(range(0, 551, 7), 20), pattern=pattern, splits=4)
+case("split-dim-192-32", DENSE, 200, dims=(192, 32), splits=2)
+case("split-one-key-f16", DENSE, 1, splits=32, dtype="f16")
 sys.exit(1 if failed else 0)

@@ -1,0 +1,166 @@
+// codegen/kernel/Combine.cpp - the kernel behind one that splits the keys of tiles: adds up the parts of each row.
+//
+// Part s of a row left its maximum m_s (log2 units), its sum l_s and its output O_s, of weights exp2(c score - m_s). With
+// m = max m_s and f_s = exp2(m_s - m), o = sum f_s O_s / sum f_s l_s and lse = (m + log2 sum f_s l_s) ln 2. A warp does a row of one
+// head: lane s looks after part s, then each lane after two columns in 64. The order of every sum is fixed.
+#include "codegen/common/GlobalAccess.h"
+#include "codegen/common/Registers.h"
+#include "codegen/common/Sreg.h"
+#include "codegen/kernel/Emitter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include <limits>
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+using LLVM::ICmpPredicate;
+
+namespace {
+class Combine {
+public:
+  Combine(KernelOp kernel, const Schedule &schedule, OpBuilder &b)
+      : kernel(kernel), params(Parameters(kernel, schedule).ofCombine()), b(b), loc(kernel.getLoc()) {}
+
+  void emit() {
+    KernelLimits limits;
+    limits.threads = 32 * kCombineWarps;
+    function = createKernel(b, loc, (kernel.getSymName() + "_combine").str(), params.types(b), limits);
+    lane = laneId(b, loc);
+    heads = argument(params.scalar("heads")), rows = argument(params.scalar("partial_rows"));
+    Value task = LLVM::AddOp::create(b, loc, LLVM::MulOp::create(b, loc, blockId(b, loc), i32(kCombineWarps)), warpId(b, loc));
+    row = LLVM::UDivOp::create(b, loc, task, heads);
+    head = LLVM::SubOp::create(b, loc, task, LLVM::MulOp::create(b, loc, row, heads));
+    ifThen(owned(), [&] { addUp(); });
+    LLVM::ReturnOp::create(b, loc, ValueRange());
+  }
+
+private:
+  Value argument(const ParamRef &p) { return function.getArgument(p.index); }
+  Value i32(int64_t v) { return constI32(b, loc, uint32_t(v)); }
+  Value cmp(ICmpPredicate predicate, Value x, Value y) { return LLVM::ICmpOp::create(b, loc, predicate, x, y); }
+  Value wide(Value v) { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); }
+  Value add(Value x, Value y) { return LLVM::AddOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) { return LLVM::MulOp::create(b, loc, x, y); }
+  void ifThen(Value condition, llvm::function_ref<void()> body) {
+    auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&op.getThenRegion().front());
+    body();
+  }
+
+  // Rows of jagged queries before the first sequence and behind the last are nobody's.
+  Value owned() {
+    Value inside = cmp(ICmpPredicate::ult, row, rows);
+    if (!kernel->hasAttr("jagged_queries"))
+      return inside;
+    StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
+    auto offset = [&](Value i) -> Value {
+      Value shift = wide(argument(params.scalar((table + ":shift").str())));
+      Value bytes = LLVM::ShlOp::create(b, loc, wide(i), shift);
+      return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.scalar(table)), bytes), /*nc=*/true);
+    };
+    Value begun = cmp(ICmpPredicate::sge, row, offset(i32(0)));
+    Value ended = cmp(ICmpPredicate::sge, row, offset(argument(params.scalar("batch"))));
+    Value own = LLVM::AndOp::create(b, loc, begun, LLVM::XOrOp::create(b, loc, ended, constI1(b, loc, true)));
+    return LLVM::AndOp::create(b, loc, inside, own);
+  }
+
+  // (part * rows + row) * heads + head.
+  Value partialRow(Value part) {
+    return add(mul(add(mul(wide(part), wide(rows)), wide(row)), wide(heads)), wide(head));
+  }
+
+  Value reduce(Value v, llvm::function_ref<Value(Value, Value)> combine) {
+    for (uint32_t mask = 16; mask; mask /= 2)
+      v = combine(v, shuffleXor(b, loc, v, mask));
+    return v;
+  }
+
+  void addUp() {
+    Type f32 = b.getF32Type();
+    Value parts = argument(params.scalar("splits")), last = LLVM::SubOp::create(b, loc, parts, i32(1));
+    auto clamped = [&](Value part) -> Value { return LLVM::SMinOp::create(b, loc, part, last); };
+    // A lane beyond the parts looks at the last one, and counts for nothing.
+    Value mine = cmp(ICmpPredicate::slt, lane, parts);
+    Type pair = VectorType::get({2}, f32);
+    auto stats = unpackVector(b, loc, loadGlobal(b, loc, pair, globalElement(b, loc, argument(params.scalar("partial_stats")), pair, partialRow(clamped(lane)))));
+    Value top = reduce(stats[0], [&](Value x, Value y) { return maxF(b, loc, x, y); });
+    Value factor = codegen::select(b, loc, mine, ex2(b, loc, subF(b, loc, stats[0], top)), constF32(b, loc, 0));
+    Value sum = codegen::select(b, loc, mine, mulF(b, loc, factor, stats[1]), constF32(b, loc, 0));
+    sum = reduce(sum, [&](Value x, Value y) { return addF(b, loc, x, y); });
+    // A row without a key has the sum 0 and outputs of 0: any finite factor will do.
+    Value inverse = rcp(b, loc, maxF(b, loc, sum, constF32(b, loc, 1e-30f)));
+    // maxF drops a NaN; a sum that is one makes the row NaN.
+    inverse = codegen::select(b, loc, LLVM::FCmpOp::create(b, loc, LLVM::FCmpPredicate::uno, sum, sum), sum, inverse);
+
+    SmallVector<TensorOp> outputs;
+    for (TensorOp tensor : kernel.getBody().getOps<TensorOp>())
+      if (tensor.getRole() == "output")
+        outputs.push_back(tensor);
+    const int64_t columns = outputs[0].getCols();
+    Value column = LLVM::ShlOp::create(b, loc, lane, i32(1));
+    SmallVector<Value> zeros(size_t(2 * ((columns + 63) / 64)), constF32(b, loc, 0));
+    constexpr int64_t kAtOnce = 4; // parts whose loads are in flight together
+    auto loop = scf::ForOp::create(b, loc, i32(0), parts, i32(kAtOnce), zeros);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> sums(loop.getRegionIterArgs()), factors, values;
+      for (int64_t n = 0; n < kAtOnce; ++n) {
+        Value part = addI32(b, loc, loop.getInductionVar(), uint32_t(n)), real = cmp(ICmpPredicate::slt, part, parts);
+        Value line = mul(partialRow(clamped(part)), constI64(b, loc, uint64_t(columns)));
+        factors.push_back(codegen::select(b, loc, real, shuffleIdx(b, loc, factor, clamped(part)), constF32(b, loc, 0)));
+        for (int64_t first = 0; first < columns; first += 64) {
+          // Lanes beyond the row read its first columns, and write none.
+          Value at = addI32(b, loc, column, uint32_t(first));
+          if (first + 64 > columns)
+            at = codegen::select(b, loc, cmp(ICmpPredicate::slt, at, i32(columns)), at, i32(0));
+          Value address = globalElement(b, loc, argument(params.scalar("partial")), f32, add(line, wide(at)));
+          llvm::append_range(values, unpackVector(b, loc, loadGlobal(b, loc, pair, address)));
+        }
+      }
+      for (int64_t n = 0; n < kAtOnce; ++n)
+        for (size_t k = 0; k < sums.size(); ++k)
+          sums[k] = codegen::fma(b, loc, factors[size_t(n)], values[size_t(n) * sums.size() + k], sums[k]);
+      scf::YieldOp::create(b, loc, sums);
+    }
+    auto out = [&](TensorOp tensor) -> std::pair<Value, Value> { // address and first element of the row
+      StringRef name = tensor.getSymName();
+      Value at = row, element;
+      if (tensor.getBatched()) {
+        Value queries = argument(params.scalar("queries")), sequence = LLVM::UDivOp::create(b, loc, row, queries);
+        at = LLVM::SubOp::create(b, loc, row, mul(sequence, queries));
+        element = mul(wide(sequence), argument(params.batchStride(name)));
+      }
+      Value inside = add(mul(wide(at), argument(params.rowStride(name))), mul(wide(head), argument(params.headStride(name))));
+      return {argument(params.pointer(name)), element ? add(element, inside) : inside};
+    };
+    auto [address, element] = out(outputs[0]);
+    const Half half = outputs[0].getElementType().isBF16() ? Half::BF16 : Half::F16;
+    for (int64_t first = 0; first < columns; first += 64) {
+      auto value = [&](size_t n) { return mulF(b, loc, loop.getResult(unsigned(first / 32 + n)), inverse); };
+      Value packed = packHalf2(b, loc, half, value(0), value(1));
+      Value at = addI32(b, loc, column, uint32_t(first));
+      Type two = b.getI16Type();
+      storeGlobal4If(b, loc, cmp(ICmpPredicate::slt, at, i32(columns)), globalElement(b, loc, address, two, add(element, wide(at))), packed);
+    }
+    if (outputs.size() == 1)
+      return;
+    auto [lse, place] = out(outputs[1]);
+    Value present = cmp(ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), lse), constI64(b, loc, 0));
+    Value logarithm = mulF(b, loc, addF(b, loc, lg2(b, loc, sum), top), constF32(b, loc, 0.693147181f));
+    storeGlobal4If(b, loc, LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::eq, lane, i32(0))),
+                   globalElement(b, loc, lse, f32, place), bitsOf(b, loc, logarithm));
+  }
+
+  KernelOp kernel;
+  Parameters params;
+  OpBuilder &b;
+  Location loc;
+  LLVM::LLVMFuncOp function;
+  Value lane, heads, rows, row, head;
+};
+} // namespace
+
+void fovea::codegen::emitCombine(KernelOp kernel, const Schedule &schedule, OpBuilder &b) { Combine(kernel, schedule, b).emit(); }

@@ -1,0 +1,71 @@
+// codegen/kernel/Splits.cpp - items that visit a part of a tile's keys: what they leave for the kernel that adds it up.
+#include "codegen/common/GlobalAccess.h"
+#include "codegen/common/Sync.h"
+#include "codegen/kernel/Emitter.h"
+#include "codegen/kernel/TileElements.h"
+
+using namespace mlir;
+using namespace fovea;
+using namespace fovea::codegen;
+using namespace fovea::tile;
+using LLVM::ICmpPredicate;
+
+void Emitter::unlessSplit(llvm::function_ref<void()> body) {
+  if (!kernel->hasAttr("splits"))
+    return body();
+  ifThen(cmp(ICmpPredicate::eq, argument(params.scalar("splits")), i32(1)), body);
+}
+
+// (part * rows of the output + row) * heads + head, as i64: a row of f32 columns, or a pair of a maximum and a sum.
+Value Emitter::partialRow(StorePartialOp op, Value row) {
+  auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
+  Value all = mul(wide(scalars[op.getPart()]), wide(argument(params.scalar("partial_rows"))));
+  Value at = add(all, wide(add(scalars[op.getRow()], row)));
+  return add(mul(at, wide(argument(params.scalar("heads")))), wide(scalars[op.getHead()]));
+}
+
+void Emitter::emitStorePartial(StorePartialOp op) {
+  ifThen(cmp(ICmpPredicate::sgt, argument(params.scalar("splits")), i32(1)), [&] {
+    const uint32_t columns = uint32_t(cast<SlotType>(op.getSlot().getType()).getCols()), atOnce = 32;
+    for (uint32_t column = 0; column < columns; column += atOnce)
+      storePartialColumns(op, lowering.accumulator(*this, op.getSlot(), column, atOnce), column);
+    auto type = cast<RankedTensorType>(op.getTop().getType());
+    TileElements elements(b, loc, cast<RegsAttr>(type.getEncoding()).getLayout(), 1, warpRow(), lane);
+    for (auto [k, top, sum] : llvm::enumerate(registers(op.getTop()), registers(op.getSum()))) {
+      // The four lanes that share a row of a fragment hold the same.
+      Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
+      Value mine = cmp(ICmpPredicate::slt, row, scalars[op.getRows()]);
+      if (elements.firstColumn)
+        mine = LLVM::AndOp::create(b, loc, mine, cmp(ICmpPredicate::eq, elements.firstColumn, i32(0)));
+      Value pair = packVector(b, loc, {top, sum});
+      ifThen(mine, [&] {
+        storeGlobal(b, loc, pair, globalElement(b, loc, argument(params.scalar("partial_stats")), pair.getType(), partialRow(op, row)));
+      });
+    }
+    warpSync(b, loc);
+  });
+}
+
+void Emitter::storePartialColumns(StorePartialOp op, ArrayRef<Value> registers, int64_t column) {
+  auto slot = cast<SlotType>(op.getSlot().getType());
+  auto type = cast<RankedTensorType>(op.getTop().getType());
+  const bool fragment = cast<RegsAttr>(type.getEncoding()).getLayout() == RegisterLayout::Fragment;
+  const int64_t columns = fragment ? 2 * int64_t(registers.size()) : int64_t(registers.size()), width = fragment ? 2 : 4;
+  TileElements elements(b, loc, fragment ? RegisterLayout::Fragment : RegisterLayout::Rows, columns, warpRow(), lane);
+  Type f32 = b.getF32Type();
+  for (size_t k = 0; k < elements.rows(); ++k) {
+    Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
+    ifThen(cmp(ICmpPredicate::slt, row, scalars[op.getRows()]), [&] {
+      Value first = mul(partialRow(op, row), constI64(b, loc, uint64_t(slot.getCols())));
+      if (elements.firstColumn)
+        first = add(first, LLVM::ZExtOp::create(b, loc, b.getI64Type(), elements.firstColumn));
+      Value line = globalElement(b, loc, argument(params.scalar("partial")), f32, first);
+      // Neighbouring columns in one store.
+      for (size_t n = 0; n < registers.size(); n += size_t(width))
+        if (elements.rowIndex(n) == k)
+          storeGlobal(b, loc, packVector(b, loc, registers.slice(n, size_t(width))),
+                      globalElement(b, loc, line, f32, constI64(b, loc, uint64_t(column + elements.columnOffset(n)))));
+    });
+  }
+  warpSync(b, loc);
+}
