@@ -28,8 +28,8 @@ def Attn_BlocksOp : Attn_Op<"blocks", [Pure]> {
     `heads(1)`: the same for all heads), the key blocks that it sees: pair (i, j) is present when j / key_block is in
     the list of i / query_block. The first negative entry ends a list; a list may be empty. Key blocks ascend; one
     that is not above the one before, or past the keys' end, is an error where the list is on the host (evaluation, `fovea
-    run`). A kernel takes lists from the device's memory as they are: it reads and writes nothing out of bounds, and what
-    it computes from a list out of order is unspecified.
+    run`). A kernel takes lists from the device's memory as they are: it reads and writes nothing out of bounds, no row
+    meets another sequence, and what it computes from a list out of order is unspecified.
 
     Constraints: `attn.blocks-C1`: both block sizes are positive. `attn.blocks-C2`: the list is i32 or i64 with axes
     blocks(query_block, rows of the mask's queries) x heads x extent.

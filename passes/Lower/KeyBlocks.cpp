@@ -130,6 +130,8 @@ KeyBlockRange fovea::emitPickedBlocks(OpBuilder &b, Location loc, const KeyRange
                                          picks.tiles, picks.row, operands);
   for (auto &[block, place] : limits)
     *place = below.getResult(llvm::find(operands, block) - operands.begin());
+  // A list in order has no more than there are; with that, the place of step t is at most t before the last block.
+  places.end = p.min(places.end, p.add(places.first, p.sub(blocks.end, blocks.first)));
   places.none = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, places.first, places.end);
   p.leaveOneOf(places);
   if (places.gapFirst) { // the last place is always visited
@@ -182,8 +184,11 @@ Value fovea::emitBlockOfStep(OpBuilder &b, Location loc, const KeyBlockRange &bl
     Value above = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, block, blocks.gapEnd);
     block = b.createOrFold<arith::SelectOp>(loc, above, block, beyond);
   }
-  if (const auto &picks = blocks.picks)
-    block = tile::ListTileOp::create(b, loc, b.getI32Type(), picks->table, picks->tiles, picks->row, block, picks->last);
+  if (const auto &picks = blocks.picks) {
+    // Whatever is in memory, the end of the keys is in the block of step 0, the one that is always masked.
+    Value most = b.createOrFold<arith::SubIOp>(loc, picks->last, step);
+    block = tile::ListTileOp::create(b, loc, b.getI32Type(), picks->table, picks->tiles, picks->row, block, most);
+  }
   return blocks.none ? b.createOrFold<arith::SelectOp>(loc, blocks.none, blocks.behind, block) : block;
 }
 

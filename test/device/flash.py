@@ -14,6 +14,8 @@ SPECS = {f"{name}_{pattern}": DENSE.format(*SHAPES[name], pattern) for name in (
 SPECS["gqa_causal"] = DENSE.format(*SHAPES["gqa"], "causal")
 SPECS["d128_window"] = DENSE.format(*SHAPES["d128"], "causal & window(1024)")
 SPECS |= {f"jagged_d{depth}": JAGGED.format(depth) for depth in (64, 128)} | {f"pool_{n}": POOL.format(n) for n in (128, 256)}
+DECODE = "  q : bf16 [batch, queries, 32 heads, 128]\n  k, v : bf16 [batch, seq, 8 heads, 128]\n"
+SPECS |= {"decode": DECODE, "decode_whole": DECODE + "  schedule sm_90a { splits : 1 }\n"}
 SPECS["d128_lists"] = DENSE.format(*SHAPES["d128"], "blocks(128, 128, picks)")
 SPECS["d128_exact"] = DENSE.format(*SHAPES["d128"], "full") + "  schedule sm_90a { softmax : exact }\n"
 
@@ -150,6 +152,16 @@ class Bench:
         runs = {"ours": self.ours("d128_lists", q, k, v, picks=self.picks(1, rows, heads, 0.5))[0], "own dense": self.ours("d128_full", q, k, v)[0]}
         self.time(f"d128 lists that keep half, 1 x {rows}", 2 * heads * rows * rows * depth, runs)
 
+    def decode(self, batch, queries, rows):
+        """Few queries, many keys: parts of a tile's keys, beside one item a tile."""
+        q, (k, v) = self.random(batch, queries, 32, 128), (self.random(batch, rows, 8, 128) for _ in range(2))
+        run, o, lse = self.ours("decode", q, k, v)
+        self.check("decode", run, o, lse, reference(q, k, v, "full"), f"{batch} x {queries} queries, {rows} keys")
+        runs = {"ours": run, "ours whole": self.ours("decode_whole", q, k, v)[0], "cuDNN": self.cudnn(q, k, v, False)}
+        if self.fa3:
+            runs["FA3"] = lambda: self.fa3.flash_attn_func(q, k, v)
+        self.time(f"decode {batch} x {queries} queries, {rows} keys", 4 * batch * 32 * queries * rows * 128, runs)
+
     def offsets(self, batch, longest, fill):
         t = self.torch
         lengths = t.randint(max(1, int((2 * fill - 1) * longest)), longest + 1, (batch,), generator=t.Generator().manual_seed(1))
@@ -206,6 +218,8 @@ class Bench:
         self.dense("gqa", "causal", 4, 4096)
         self.dense("d128", "window", 1, 16384)
         self.lists(16384)
+        for batch, queries in ((1, 1), (4, 1), (1, 64), (1, 128)):
+            self.decode(batch, queries, 16384)
         self.jagged(128, 768, 1000), self.jagged(64, 256, 2000)
         self.pool(128, 768, 2000, 0.7), self.pool(256, 768, 1000, 0.5)
         if self.a.json:

@@ -19,10 +19,11 @@ struct Variant {
   bool backward = false; ///< the backward kernel instead of the forward one
   bool rotary = false;   ///< q, k and v are turned on load by one table, gradients leave packed
   std::string softmax;   ///< "exact" or "max_free": the items loop over key blocks; roles is "loop", block 0
+  int64_t splits = 1;    ///< parts of a tile's keys, where items loop over key blocks
   bool epilogue = false; ///< o * tanh(gate) + residual
   std::string name() const {
     if (!softmax.empty())
-      return target + "_loop_" + softmax + "_D" + std::to_string(dim) + "_M" + std::to_string(tileRows);
+      return target + "_loop_" + softmax + "_D" + std::to_string(dim) + "_M" + std::to_string(tileRows) + (splits > 1 ? "_splits" : "");
     return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
            std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "") + (rotary ? "_rotary" : "") + (epilogue ? "_epilogue" : "");
   }
@@ -82,6 +83,8 @@ inline std::vector<Variant> loopVariants() {
         {"sm_100a", "exact", 64, 128}, {"sm_100a", "exact", 256, 128}, {"sm_100a", "max_free", 64, 256},
         {"sm_100a", "max_free", 128, 256}, {"sm_100a", "exact", 128, 256}})
     all.push_back({target, "loop", "", 0, dim, rows, false, false, softmax});
+  for (auto [target, rows] : {std::pair("sm_90a", 128), {"sm_100a", 128}})
+    all.push_back({target, "loop", "", 0, 64, rows, false, false, "max_free", 3});
   return all;
 }
 
@@ -116,7 +119,7 @@ public:
     if (v.softmax.empty())
       overrides.roles = v.roles;
     else
-      overrides.softmax = v.softmax;
+      overrides.softmax = v.softmax, overrides.splits = v.splits;
     if (!v.p.empty())
       overrides.p = v.p;
     CompileOptions options;
