@@ -95,6 +95,7 @@ private:
     Value valid;               ///< i1: the index stands for work
     Value position;            ///< of the first row in its sequence; null if no program asks for it
     Value part;                ///< of the item's keys; null if the kernel does not split them
+    Value blocksBefore;        ///< in the lists of the sequences before; null if the kernel does not count them
   };
   // codegen/kernel/WorkItems.cpp
   WorkItem findItem(Value index);
@@ -111,7 +112,8 @@ private:
   void emitListRow(tile::ListRowOp op);
   void emitListBelow(tile::ListBelowOp op);
   void emitListTile(tile::ListTileOp op);
-  Value blocksBefore(Value sequence, int64_t queryBlock);
+  int64_t countedBlock();
+  Value blocksBefore(Value sequence);
   Value listEntry(llvm::StringRef table, Value row, Value index, Value when);
   // codegen/kernel/ItemRing.cpp
   Value itemRing(int64_t part, Value slot);
@@ -179,6 +181,7 @@ private:
   TargetLowering &lowering;
   Value itemPosition; ///< WorkItem::position of the program's item
   Value itemPart;     ///< WorkItem::part of the program's item
+  Value itemBlocksBefore; ///< WorkItem::blocksBefore of the program's item
   Parameters params;
   mlir::LLVM::LLVMFuncOp function;
   llvm::DenseMap<Value, Value> addresses;

@@ -11,8 +11,20 @@ using namespace fovea::codegen;
 using namespace fovea::tile;
 using LLVM::ICmpPredicate;
 
-// The blocks of the sequences before one: lengths of a batch have no closed form, so that a warp adds them up.
-Value Emitter::blocksBefore(Value sequence, int64_t queryBlock) {
+// Queries of a block whose lists lie behind one another for all sequences; 0 if there are none such.
+int64_t Emitter::countedBlock() {
+  int64_t block = 0;
+  kernel.walk([&](ListRowOp op) {
+    if (kernel.lookupSymbol<TableOp>(op.getTable()).getDims() == 3)
+      block = op.getQueryBlock();
+  });
+  return block;
+}
+
+// The blocks of the sequences before one: lengths of a batch have no closed form, so that the warp that finds items adds
+// them up.
+Value Emitter::blocksBefore(Value sequence) {
+  const int64_t queryBlock = countedBlock();
   StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
   Type i32t = b.getI32Type();
   auto loop = scf::ForOp::create(b, loc, i32(0), sequence, i32(32), ValueRange{i32(0)});
@@ -40,7 +52,7 @@ void Emitter::emitListRow(ListRowOp op) {
   if (dims == 4)
     at = {sequence, block, head};
   else
-    at = {add(blocksBefore(sequence, op.getQueryBlock()), block), head};
+    at = {add(itemBlocksBefore, block), head};
   Value inside = constI1(b, loc, true), row = constI64(b, loc, 0);
   for (auto [n, index] : llvm::enumerate(at)) {
     inside = LLVM::AndOp::create(b, loc, inside, cmp(ICmpPredicate::ult, index, argument(params.size(name, n))));

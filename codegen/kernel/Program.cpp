@@ -14,7 +14,7 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   channelRegisters.clear();
   tiles.clear();
   scalars.clear();
-  itemPosition = item.position, itemPart = item.part;
+  itemPosition = item.position, itemPart = item.part, itemBlocksBefore = item.blocksBefore;
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), item.values))
     scalars[argument] = value;
   return emitBody(block);

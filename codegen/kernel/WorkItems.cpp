@@ -108,7 +108,7 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   } else {
     keys = argument(params.scalar("keys"));
   }
-  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}, part};
+  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}, part, countedBlock() ? blocksBefore(sequence) : Value()};
 }
 
 // The low word of an offset serves both sizes: offsets stay below 2^31.

@@ -13,8 +13,8 @@ def Tile_ListRowOp : Tile_ListOp<"list_row"> {
   let description = [{
     A list is a row of an i32 table [blocks of all sequences, heads, entries] or [batch, blocks, heads, entries]: key blocks
     in ascending order, each once; the first negative entry ends it. `query`: position of the tile's first row, whose block
-    of `query_block` rows holds the tile. In three dimensions the blocks of the sequences before `sequence` are counted
-    from the offsets of the kernel. All threads of a warp together.
+    of `query_block` rows holds the tile. In three dimensions the blocks of the sequences before the item's own are
+    counted from the offsets of the kernel. All threads of a warp together.
 
     - `tile.list-C1`: the table is one of the kernel's, of i32, with 3 or 4 dimensions. `tile.list-C2`: as many places as
       limits.
