@@ -70,7 +70,7 @@ struct View {
     for (auto &[cluster, clock] : from.foreign)
       if (auto it = foreign.find(cluster); it == foreign.end() || !it->second.covers(clock))
         return false;
-    return happened.covers(from.happened) && proxied.covers(from.proxied) && tensorIn.covers(from.tensorOut);
+    return happened.covers(from.happened) && proxied.covers(from.proxied) && tensorIn.covers(from.tensorOut) && weak.covers(from.weak);
   }
   /// Lanes of a warp put together what they know.
   void unite(const View &from) {
@@ -101,6 +101,12 @@ struct Granule {
   Mark writes[2], reads[4];
   uint8_t nextRead = 0;
   uint8_t written = 0;           ///< bytes that were ever written
+
+  /// This write covers all that was before.
+  bool holdsOnly(const Mark &m) const {
+    return writes[0].step == m.step && writes[0].actor == m.actor && writes[0].lanes == m.lanes && writes[0].line == m.line && !writes[1].step && !reads[0].step &&
+           !reads[1].step && !reads[2].step && !reads[3].step;
+  }
 };
 
 } // namespace fovea::emulator

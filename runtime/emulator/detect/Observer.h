@@ -41,6 +41,8 @@ public:
 
   // Memory.
   virtual void shared(Warp &, const Inst &, Access, Cta & /*owner*/, unsigned /*lane*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}
+  /// The same for several lanes at once, each at its offset in the warp's own block.
+  virtual void sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint32_t *offsets, uint32_t bytes);
   virtual void global(Warp &, const Inst &, Access, unsigned /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
   virtual void tmem(Warp &, const Inst &, Access, uint32_t /*address*/, uint32_t /*columns*/) {}
   virtual void asyncShared(Cluster &, const AsyncOp &, Proxy, Access, Cta & /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}

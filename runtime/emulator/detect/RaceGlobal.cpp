@@ -21,12 +21,16 @@ void RaceMemory::foreignConflict(Cluster &c, const Mark &earlier, uint64_t clust
            &e);
 }
 
-void RaceMemory::touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, const Mark &m, const View &seen, uint64_t address, Warp &w) {
+void RaceMemory::touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, const Mark &m, const View &seen, uint64_t address, uint32_t size, Warp &w) {
   ClusterState &s = ClusterState::of(c);
   uint32_t value = 0;
-  if (write && !m.generic)  // an asynchronous write has been carried out when the detector hears of it
-    c.launch->memory->read(address, &value, size_t(__builtin_popcount(m.bytes)));
-  bool sameValue = write && !m.generic && g.write.step && !g.write.generic && g.value == value;
+  if (write && !m.generic) {  // an asynchronous write has been carried out when the detector hears of it
+    uint32_t words[4] = {};
+    c.launch->memory->read(address, words, size);
+    for (uint32_t word : words)
+      value = (value ^ word) * (size > 4 ? 0x9E3779B1u : 1u);
+  }
+  bool sameValue = write && !m.generic && g.write.step && !g.write.generic && g.value == value && g.valueBytes == size;
   auto check = [&](const Mark &e, uint64_t cluster, bool earlierWrites, bool earlierStrong) {
     if (!e.step || !(e.bytes & m.bytes) || (strong && earlierStrong))
       return;
@@ -59,6 +63,7 @@ void RaceMemory::touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, c
     g.cluster[0] = s.index;
     g.strongWrite = strong;
     g.value = value;
+    g.valueBytes = m.generic ? 0 : uint8_t(size);
     return;
   }
   g.manyReaders |= g.read.step && g.cluster[1] != s.index;
@@ -81,10 +86,25 @@ void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool 
     if (!p)
       p = std::make_unique<Page>();
     while (at < stop) {
-      uint64_t last = std::min((at & ~uint64_t(3)) + 4, stop);
-      m.bytes = uint8_t(((1u << (last - at)) - 1) << (at % 4));
-      touchCell(c, (*p)[at / 4 % 256], write, strong, m, seen, at, w);
-      at = last;
+      GlobalBlock &b = (*p)[at / 16 % 64];
+      uint64_t end = std::min((at & ~uint64_t(15)) + 16, stop);
+      if (end - at == 16 && !b.parts) {
+        m.bytes = 15;
+        touchCell(c, b.whole, write, strong, m, seen, at, 16, w);
+        at = end;
+        continue;
+      }
+      if (!b.parts) {
+        b.parts = std::make_unique<std::array<GlobalCell, 4>>();
+        b.whole.valueBytes = 0;
+        b.parts->fill(b.whole);
+      }
+      while (at < end) {
+        uint64_t last = std::min((at & ~uint64_t(3)) + 4, end);
+        m.bytes = uint8_t(((1u << (last - at)) - 1) << (at % 4));
+        touchCell(c, (*b.parts)[at / 4 % 4], write, strong, m, seen, at, uint32_t(last - at), w);
+        at = last;
+      }
     }
   }
 }

@@ -44,7 +44,9 @@ void RaceMemory::conflict(Cluster &c, const Mark &earlier, const Mark &now, bool
       warning = true;
     }
     if (weakly)
-      text += at.owner ? ": only a .relaxed barrier stands between" : ": both store one value";
+      text += !at.owner && nowWrites && earlierWrites && !now.generic ? ": both store one value"
+              : c.ctas.size() > 1 ? ": only a .relaxed barrier, or one thread of a warp that did not meet (bar.warp.sync), stands between"
+                                  : ": the warp did not meet (bar.warp.sync) before one of its threads told others";
     warning |= weakly;
     // All threads storing one value to one place is common (a role table, a cleared flag) and harmless.
     warning |= earlier.line == now.line && earlierWrites && nowWrites && earlier.generic && now.generic;
@@ -136,48 +138,87 @@ void RaceMemory::touch(Cluster &c, Granule &g, bool write, const Mark &m, const 
   g.reads[g.nextRead++ & 3] = m;
 }
 
+/// What the owner of a block did there, as marks.
+static void settle(OwnBlock &o, Granule &g) {
+  auto mark = [&](const OwnBlock::Last &last) {
+    Mark m;
+    if (last.step) {
+      m.warp = uint16_t((o.owner - 1) / 32);
+      m.actor = ClusterState::actorOf(m.warp, Self);
+      m.step = last.step, m.line = last.line, m.instance = last.instance;
+      m.lanes = kLaneBit[(o.owner - 1) % 32];
+      m.bytes = 15;
+    }
+    return m;
+  };
+  g = Granule();
+  g.writes[0] = mark(o.write);
+  g.reads[0] = mark(o.read);
+  g.written = 15;
+  o.owner = 0;
+}
+
 void RaceMemory::touchShared(Cluster &c, Cta &owner, uint32_t offset, uint32_t bytes, bool write, Mark m, const View &seen, Warp &w) {
-  auto &shadow = ClusterState::of(c).shared[owner.rank];
-  for (uint32_t at = offset; at < offset + bytes;) {
-    uint32_t granule = at / 4, end = std::min(granule * 4 + 4, offset + bytes);
-    m.bytes = uint8_t(((1u << (end - at)) - 1) << (at % 4));
-    if (granule < shadow.size())
-      touch(c, shadow[granule], write, m, seen, {"shared memory", at, &owner}, w);
-    at = end;
+  SharedShadow &shadow = ClusterState::of(c).shared[owner.rank];
+  for (uint32_t at = offset, end = offset + bytes; at < end;) {
+    uint32_t block = at / 16, stop = std::min(end, (block + 1) * 16);
+    if (OwnBlock &o = shadow.own[block]; o.owner)
+      settle(o, *shadow.granules.whole(block));
+    if (stop - at == 16) {
+      m.bytes = 15;
+      shadow.granules.visit(at / 4, 4, write ? &m : nullptr, [&](Granule &g) { touch(c, g, write, m, seen, {"shared memory", at, &owner}, w); });
+      Granule *g = write && m.lanes && m.generic ? shadow.granules.whole(block) : nullptr;
+      if (g && g->holdsOnly(m)) {
+        OwnBlock &o = shadow.own[block];
+        o.owner = m.warp * 32u + uint32_t(__builtin_ctz(m.lanes)) + 1;
+        o.write = {m.step, m.line, m.instance};
+        o.read = {};
+      }
+    }
+    for (uint32_t k = stop - at == 16 ? stop : at; k < stop;) {
+      uint32_t next = std::min(stop, (k / 4 + 1) * 4);
+      m.bytes = uint8_t(((1u << (next - k)) - 1) << (k % 4));
+      touch(c, shadow.granules.at(k / 4), write, m, seen, {"shared memory", k, &owner}, w);
+      k = next;
+    }
+    at = stop;
   }
+}
+
+/// Columns of a group of 16 lanes: the first granule, and how many there are.
+static std::pair<uint32_t, uint32_t> columnsOf(uint32_t address, uint32_t columns) {
+  uint32_t group = (address >> 16) / 16, column = address & 0xffff;
+  return {group * 512 + column, group < 8 && column < 512 ? std::min(columns, 512 - column) : 0};
 }
 
 void RaceMemory::checkTensorFences(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, const Mark &m, const View &seen, Warp &w) {
   ClusterState &s = ClusterState::of(c);
   auto &shadow = s.tmem[owner.rank];
-  uint32_t group = (address >> 16) / 16, self = s.indexOf(w);
-  if (shadow.empty() || group >= 8)
-    return;
-  for (uint32_t k = address & 0xffff; k < (address & 0xffff) + columns && k < 512; ++k) {
-    Granule &g = shadow[group * 512 + k];
-    auto check = [&](const Mark &e) {
-      bool own = e.actor == m.actor || (e.actor / Engines == self && e.actor % Engines != TensorPipe) || e.generic;
-      if (!e.step || own || !s.ordered(e, m, seen.happened) || seen.tensor[e.actor] >= e.step || !s.said.insert({e.line, m.line, 2}).second)
-        return;
-      c.report(&w, m.line, -1, true,
-               "fence: tensor memory accessed at line " + std::to_string(m.line) + " after " + by(s, e) +
-                   " without tcgen05.fence::before_thread_sync there and ::after_thread_sync here");
-    };
+  uint32_t self = s.indexOf(w);
+  auto check = [&](const Mark &e) {
+    bool own = e.actor == m.actor || (e.actor / Engines == self && e.actor % Engines != TensorPipe) || e.generic;
+    if (!e.step || own || !s.ordered(e, m, seen.happened) || seen.tensor[e.actor] >= e.step || !s.said.insert({e.line, m.line, 2}).second)
+      return;
+    c.report(&w, m.line, -1, true,
+             "fence: tensor memory accessed at line " + std::to_string(m.line) + " after " + by(s, e) +
+                 " without tcgen05.fence::before_thread_sync there and ::after_thread_sync here");
+  };
+  auto [first, n] = columnsOf(address, columns);
+  shadow.visit(first, n, nullptr, [&](Granule &g) {
     check(g.writes[0]);
     if (write)
       for (const Mark &e : g.reads)
         check(e);
-  }
+  });
 }
 
 void RaceMemory::touchTmem(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, Mark m, const View &seen, Warp &w) {
   auto &shadow = ClusterState::of(c).tmem[owner.rank];
-  if (shadow.empty())
-    shadow.resize(8 * 512);
-  uint32_t group = (address >> 16) / 16;
   m.bytes = 1;
-  for (uint32_t k = address & 0xffff; k < (address & 0xffff) + columns && k < 512 && group < 8; ++k)
-    touch(c, shadow[group * 512 + k], write, m, seen, {"tensor memory", uint64_t(group * 16) << 16 | k, &owner}, w);
+  auto [first, n] = columnsOf(address, columns);
+  shadow.visit(first, n, write ? &m : nullptr, [&](Granule &g) {
+    touch(c, g, write, m, seen, {"tensor memory", address, &owner}, w);
+  });
 }
 
 } // namespace fovea::emulator

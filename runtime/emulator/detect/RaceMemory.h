@@ -28,9 +28,15 @@ private:
     uint64_t cluster[2] = {0, 0};  ///< of the write and of the read
     Mark write, read;
     bool strongWrite = false, strongRead = false, manyReaders = false;
-    uint32_t value = 0;            ///< that an asynchronous write left
+    uint32_t value = 0;            ///< that an asynchronous write left (of 16 bytes: their hash)
+    uint8_t valueBytes = 0;        ///< how many it is of, 0: not known
   };
-  using Page = std::array<GlobalCell, 256>;  ///< 1 KiB of memory
+  /// 16 bytes; one cell stands for all as long as each access covered all.
+  struct GlobalBlock {
+    GlobalCell whole;
+    std::unique_ptr<std::array<GlobalCell, 4>> parts;
+  };
+  using Page = std::array<GlobalBlock, 64>;  ///< 1 KiB of memory
   struct Shard {
     std::mutex lock;
     std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
@@ -45,7 +51,7 @@ private:
   /// `weakly`: a relaxed barrier stands between, a warning.
   void conflict(Cluster &c, const Mark &earlier, const Mark &now, bool earlierWrites, bool nowWrites, const Place &at, Pair kind, Warp &w, bool weakly = false);
   void touch(Cluster &c, Granule &g, bool write, const Mark &m, const View &seen, const Place &at, Warp &w);
-  void touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, const Mark &m, const View &seen, uint64_t address, Warp &w);
+  void touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, const Mark &m, const View &seen, uint64_t address, uint32_t size, Warp &w);
   void foreignConflict(Cluster &c, const Mark &earlier, uint64_t cluster, const Mark &now, bool earlierWrites, bool nowWrites, uint64_t address, Warp &w,
                        bool sameValue);
   void noteUnwritten(uint32_t line, const Place &at);

@@ -10,6 +10,16 @@ BarrierView &ClusterState::barrier(const Cta &owner, uint32_t offset) {
   return it->second;
 }
 
+void ClusterState::meetTmem(const Warp &w, View &v) const {
+  uint32_t index = indexOf(w);
+  const WarpState &ws = warps[index];
+  for (int store = 0; store < 2; ++store) {
+    uint32_t actor = actorOf(index, store ? TmemStores : TmemLoads);
+    v.happened.raise(actor, ws.waited[store]);
+    v.tensorOut.raise(actor, ws.fencedTmem[store]);
+  }
+}
+
 View ClusterState::published(const Warp &w, uint32_t lanes) {
   uint32_t index = indexOf(w);
   WarpState &ws = warps[index];
@@ -18,6 +28,7 @@ View ClusterState::published(const Warp &w, uint32_t lanes) {
     for (auto &entry : ws.own)
       v.unite(entry.second);
     v.happened.raise(actorOf(index, Self), ws.step);
+    meetTmem(w, v);
     return v;
   }
   for (uint32_t m = lanes; m; m &= m - 1) {
@@ -28,6 +39,9 @@ View ClusterState::published(const Warp &w, uint32_t lanes) {
     actors += fresh;
     v.happened.raise(actor->second, ws.step);
   }
+  // Lanes that run together have executed all that stands before, which chips keep and the ISA does not promise.
+  if (w.group && whole(w, w.group->mask))
+    v.weak.raise(actorOf(index, Self), ws.step);
   return v;
 }
 
@@ -57,6 +71,10 @@ bool ClusterState::ordered(const Mark &earlier, const Mark &now, const Clock &se
     return true;
   if (earlier.actor == now.actor)  // program order; lanes of one warp have none among each other
     return !earlier.lanes || !now.lanes || earlier.lanes == now.lanes || seen[earlier.actor] >= earlier.step;
+  // A warp's own tcgen05.ld and st, which it executes as one.
+  auto ownTmem = [&](uint32_t actor) { return actor < warps.size() * Engines && (actor % Engines == TmemLoads || actor % Engines == TmemStores); };
+  if (ownTmem(earlier.actor) && ownTmem(now.actor) && earlier.actor / Engines == now.actor / Engines)
+    return warps[earlier.actor / Engines].waited[earlier.actor % Engines == TmemStores] >= earlier.step;
   if (earlier.actor >= kLoadActor) {
     for (auto [actor, step] : loads[earlier.actor - kLoadActor].done)
       if (seen[actor] >= step)

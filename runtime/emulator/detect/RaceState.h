@@ -1,6 +1,6 @@
 // runtime/emulator/detect/RaceState.h - what the race detector knows of a cluster: the views of warps, lanes and barriers.
 #pragma once
-#include "runtime/emulator/detect/Clock.h"
+#include "runtime/emulator/detect/Shadow.h"
 #include "runtime/emulator/machine/Machine.h"
 #include <set>
 #include <tuple>
@@ -49,6 +49,9 @@ struct WarpState {
   uint32_t engines[Engines] = {};      ///< operations handed to each engine
   std::vector<uint32_t> bulkGroups;    ///< operations issued when each group was closed
   std::vector<uint32_t> classicGroups;
+  /// tcgen05.ld and st that each lane has waited for itself, and those also behind fence::before_thread_sync. A lane that
+  /// tells others speaks for all once the warp has met; until then chips keep the order and the ISA does not promise it.
+  uint32_t waited[2] = {}, fencedTmem[2] = {};
   uint32_t lastBulkLine = 0;
   uint32_t instance = 0, lastLine = 0, lastLane = 0;
 };
@@ -57,8 +60,8 @@ struct ClusterState {
   uint64_t index = 0;                        ///< of the cluster in the grid
   uint32_t warpsPerCta = 0, actors = 0;
   std::vector<WarpState> warps;
-  std::vector<std::vector<Granule>> shared;  ///< per CTA
-  std::vector<std::vector<Granule>> tmem;    ///< per CTA: 8 lane groups x 512 columns
+  std::vector<SharedShadow> shared;          ///< per CTA
+  std::vector<TmemShadow> tmem;              ///< per CTA: 8 lane groups x 512 columns
   std::unordered_map<uint64_t, BarrierView> mbarriers;
   std::unordered_map<uint64_t, View> named, atomics;
   std::unordered_map<uint32_t, uint32_t> laneActors;  ///< warp * 32 + lane: actor, for lanes that published alone
@@ -92,6 +95,8 @@ struct ClusterState {
     for (uint32_t m = lanes; m; m &= m - 1)
       f(ws.own.try_emplace(uint32_t(__builtin_ctz(m)), ws.view).first->second);
   }
+  /// The whole warp speaks: what each lane knows of its own tcgen05.ld and st, all know.
+  void meetTmem(const Warp &w, View &v) const;
   /// A barrier among the lanes: each knows what all knew.
   void synchronise(const Warp &w, uint32_t lanes);
   /// The warp's next accesses are later than what it has just published.

@@ -17,7 +17,7 @@ public:
     s->warps.resize(c.ctas.size() * s->warpsPerCta);
     s->actors = uint32_t(s->warps.size()) * Engines;
     for (size_t k = 0; k < c.ctas.size(); ++k) {
-      s->shared.emplace_back((c.ctas[k]->shared.size() + 3) / 4);
+      s->shared.emplace_back(c.ctas[k]->shared.size());
       s->tmem.emplace_back(c.ctas[k]->tmem ? 8 * 512 : 0);
     }
     c.observerState = s;
@@ -62,6 +62,30 @@ public:
       return;
     }
     memory.touchShared(c, owner, offset, bytes, isWrite(a), s.laneMark(w, i.line, lane), s.known(w, lane), w);
+  }
+  void sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint32_t *offsets, uint32_t bytes) override {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    bool write = isWrite(a);
+    Mark m = s.laneMark(w, i.line, unsigned(__builtin_ctz(lanes)));
+    SharedShadow &shadow = s.shared[w.cta->rank];
+    OwnBlock::Last last{m.step, m.line, m.instance};
+    s.self(w).lastLane = 31;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+      unsigned lane = unsigned(__builtin_ctz(left));
+      if (bytes == 16) {
+        OwnBlock &o = shadow.own[offsets[lane] / 16];
+        if (o.owner == m.warp * 32 + lane + 1) {
+          if (write)
+            o.write = last, o.read.step = 0;
+          else
+            o.read = last;
+          continue;
+        }
+      }
+      m.lanes = kLaneBit[lane];
+      memory.touchShared(c, *w.cta, offsets[lane], bytes, write, m, s.known(w, lane), w);
+    }
   }
   void global(Warp &w, const Inst &i, Access a, unsigned lane, uint64_t address, uint32_t bytes) override {
     Cluster &c = *w.cta->cluster;
@@ -110,8 +134,7 @@ public:
     // What earlier owners left there is nobody's value.
     auto &shadow = ClusterState::of(*w.cta->cluster).tmem[w.cta->rank];
     for (uint32_t g = 0; g < 8; ++g)
-      for (uint32_t k = 0; k < columns; ++k)
-        shadow[g * 512 + ((address + k) & 511)].written = 0;
+      shadow.visit(g * 512 + (address & 511), columns, nullptr, [](Granule &x) { x.written = 0; });
   }
   void tmemDealloc(Warp &w, const Inst &i, uint32_t address, uint32_t columns) override { own(w, i, address, columns); }
 
@@ -136,11 +159,17 @@ public:
       break;
     case Fence::TcgenBefore:
       s.learn(w, w.active, [](View &v) { v.tensorOut.join(v.happened); });
+      std::copy(ws.waited, ws.waited + 2, ws.fencedTmem);
       s.tick(w);
       break;
     case Fence::TcgenAfter: s.learn(w, w.active, [](View &v) { v.tensor.join(v.tensorIn); }); break;
-    case Fence::TcgenWaitLoad: over(s, w, s.actorOf(index, TmemLoads), ws.engines[TmemLoads]); break;
-    case Fence::TcgenWaitStore: over(s, w, s.actorOf(index, TmemStores), ws.engines[TmemStores]); break;
+    case Fence::TcgenWaitLoad: case Fence::TcgenWaitStore: {
+      bool store = f == Fence::TcgenWaitStore;
+      Engine e = store ? TmemStores : TmemLoads;
+      ws.waited[store] = ws.engines[e];
+      s.learn(w, w.active, [&](View &v) { v.weak.raise(s.actorOf(index, e), ws.engines[e]); });
+      break;
+    }
     default: break;
     }
   }

@@ -327,7 +327,9 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
         timeline->beginKernel(code->name);
         c.observer = timeline.get();
       }
-      Report r = timeline ? program.run(*code, c) : cu::runWithDetectors(program, *code, c, options.detect);
+      if (options.observer)
+        c.observer = options.observer;
+      Report r = c.observer ? program.run(*code, c) : cu::runWithDetectors(program, *code, c, options.detect);
       report.findings.insert(report.findings.end(), r.findings.begin(), r.findings.end());
       report.warpInstructions += r.warpInstructions;
       report.impliedWaits.insert(report.impliedWaits.end(), r.impliedWaits.begin(), r.impliedWaits.end());

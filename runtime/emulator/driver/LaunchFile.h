@@ -15,6 +15,7 @@ struct LaunchOptions {
   unsigned threads = 0;
   bool detect = false;            ///< watch for races, missing fences, poison (also FOVEA_EMULATE_DETECT)
   std::string trace;              ///< file for the timelines, "" none; takes the detectors' place
+  Observer *observer = nullptr;   ///< takes the detectors' place
   const std::string *text = nullptr;  ///< PTX in place of `ptx`'s contents
   /// Gets the bytes of the buffers that the file saves; then no file is written.
   std::map<std::string, std::vector<uint8_t>> *results = nullptr;

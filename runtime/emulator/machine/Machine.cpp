@@ -21,6 +21,10 @@ void requireConverged(Warp &w, const char *what, bool barrier) {
              std::string("convergence: ") + what + " is .aligned, and the threads of the warp, which took different branches, have met at no bar.warp.sync since");
 }
 
+void Observer::sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint32_t *offsets, uint32_t bytes) {
+  eachLane(lanes, [&](int l) { shared(w, i, a, *w.cta, unsigned(l), offsets[l], bytes); });
+}
+
 Step park(Warp &w, Wait::Kind kind, uint64_t key, uint64_t detail) {
   w.group->wait.kind = kind;
   w.group->wait.key = key;

@@ -44,8 +44,7 @@ Step matrixMove(Warp &w, const Inst &i) {
   if (f.store)
     ++w.cta->cluster->progress;
   if (o)
-    for (unsigned l = 0; l < used; ++l)
-      o->shared(w, i, f.store ? Access::Write : Access::Read, *w.cta, l, address[l], 16);
+    o->sharedLanes(w, i, f.store ? Access::Write : Access::Read, used == 32 ? kAllLanes : kLaneBit[used] - 1, address, 16);
   return Step::Next;
 }
 

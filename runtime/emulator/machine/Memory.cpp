@@ -147,6 +147,19 @@ template <Access A, class F> [[gnu::always_inline]] inline void eachAddress(Warp
   bool watched = launch.config->observer;
   uint8_t *shared = w.cta->shared.data();
   uint32_t sharedSize = uint32_t(w.cta->shared.size()), window = w.cta->windowBase();
+  if (watched && !f.strong && f.where == Where::Shared) {
+    uint32_t at[32];
+    bool plain = true;
+    eachLane(w.active, [&](int l) {
+      uint64_t a = addressOf(w, i.r[1], f.wide, offset, l);
+      at[l] = uint32_t(a) - window;
+      plain &= !(a & (f.align - 1)) && at[l] >= kSharedReserved && at[l] < sharedSize && bytes <= sharedSize - at[l];
+    });
+    if (plain) {
+      launch.config->observer->sharedLanes(w, i, A, w.active, at, bytes);
+      return eachLane(w.active, [&](int l) { body(shared + at[l], l); });
+    }
+  }
   Allocation *cached = nullptr;
   eachLane(w.active, [&](int l) {
     uint64_t a = addressOf(w, i.r[1], f.wide, offset, l);

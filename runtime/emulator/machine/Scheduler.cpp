@@ -196,11 +196,14 @@ void finishCluster(Cluster &c) {
 /// A host thread: takes clusters from the grid; one that runs long gets company, so that blocks which wait for each
 /// other through global memory make progress as far as a chip's residency allows.
 static void worker(Launch &launch, uint64_t maxResident) {
+  constexpr uint64_t kLong = 8u << 20, kTurn = 256u << 10;  // instructions: before there is company, and until its turn
   std::vector<std::unique_ptr<Cluster>> resident;
   size_t at = 0;
+  uint64_t sinceNew = 0;
   bool more = true;
   while (!launch.stop) {
-    if (more && (resident.empty() || (at == 0 && resident.size() < maxResident))) {
+    if (more && (resident.empty() || (sinceNew >= kLong && resident.size() < maxResident))) {
+      sinceNew = 0;
       uint64_t index = launch.nextCluster.fetch_add(1);
       if (index < launch.clusterCount) {
         resident.push_back(makeCluster(launch, index));
@@ -215,7 +218,8 @@ static void worker(Launch &launch, uint64_t maxResident) {
     Cluster &c = *resident[at];
     const Warp *where = nullptr;
     try {
-      if (runCluster(c, 8u << 20)) {
+      uint64_t budget = resident.size() > 1 ? kTurn : kLong;
+      if (runCluster(c, budget)) {
         if (!launch.stop)
           finishCluster(c);
         resident.erase(resident.begin() + long(at));
@@ -223,6 +227,7 @@ static void worker(Launch &launch, uint64_t maxResident) {
         if (resident.empty())
           continue;
       } else {
+        sinceNew += budget;
         at = (at + 1) % resident.size();
       }
     } catch (const LocatedFault &f) {

@@ -58,7 +58,9 @@ TEST(Detectors, oneLanePublishesItsOwnAccessesOnly) {
            "@%p0 mbarrier.arrive.shared.b64 _, [%r4]; bra E; R: add.u32 %r5, %r1, -128; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r4], 0; @!%p2 bra W;"
            "ld.shared.u32 %r5, [%r5]; st.global.u32 [%rd1], %r5; E:";
   };
-  EXPECT_TRUE(finds(run(kernel(""), 64), false, "race: read"));
+  // Together: chips keep the order. The first lane alone, on a branch of its own: nothing does.
+  EXPECT_TRUE(finds(run(kernel(""), 64), true, "the warp did not meet (bar.warp.sync) before one of its threads told others"));
+  EXPECT_TRUE(finds(run(kernel("@!%p0 bra X; mbarrier.arrive.shared.b64 _, [%r4]; X: add.u32 %r9, %r9, 1; bra E;"), 64), false, "race: read"));
   EXPECT_EQ(run(kernel("bar.warp.sync -1;"), 64).text(), "");
 }
 
@@ -104,6 +106,22 @@ TEST(Detectors, tensorMemoryGivenBackTooEarly) {
   };
   EXPECT_TRUE(finds(run(kernel(""), 64), false, "race: write"));
   EXPECT_EQ(run(kernel("bar.sync 0;"), 64).text(), "");
+}
+
+TEST(Detectors, oneLaneSpeaksForItsWarpsTensorMemory) {
+  // Four warps load, lane 0 of each arrives, warp 0 waits and gives the memory back.
+  auto kernel = [](const std::string &meet) {
+    return "mov.u32 %r8, %laneid; setp.eq.u32 %p2, %r8, 0; setp.ge.u32 %p1, %r0, 32; @%p0 mbarrier.init.shared.b64 [%r4], 4; @%p1 bra A;"
+           "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32; A: bar.sync 0; ld.shared.u32 %r6, [%r2];"
+           "shl.b32 %r7, %r0, 16; and.b32 %r7, %r7, 0x600000; add.u32 %r7, %r7, %r6; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r7], {%r0}; tcgen05.wait::st.sync.aligned;"
+           "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r7]; tcgen05.wait::ld.sync.aligned; tcgen05.fence::before_thread_sync;" + meet +
+           "@%p2 mbarrier.arrive.shared.b64 _, [%r4]; st.global.u32 [%rd1], %r5; @%p1 bra E;"
+           "W: mbarrier.try_wait.parity.shared.b64 %p3, [%r4], 0; @!%p3 bra W; bar.warp.sync -1; tcgen05.fence::after_thread_sync; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r6, 32; E:";
+  };
+  EXPECT_EQ(run(kernel("bar.warp.sync -1;"), 128).text(), "");
+  Report r = run(kernel(""), 128);
+  EXPECT_FALSE(r.failed()) << r.text();
+  EXPECT_TRUE(finds(r, true, "the warp did not meet (bar.warp.sync) before one of its threads told others"));
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // test/unit/emulator/machine/HostileTest.cpp - PTX that means harm: an error or a stop with a report, in bounded time and memory
 #include "runtime/emulator/ptx/Error.h"
 #include "test/unit/emulator/machine/Device.h"
-#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 /// What became of the text: the load error, the report of the run, or "" when it ended well.
 std::string outcome(const std::string &text, uint32_t threads = 64, uint64_t limit = 1u << 20, AsyncPolicy policy = AsyncPolicy::Lazy, const char *chip = "sm_100a") {
-  auto start = std::chrono::steady_clock::now();
+  std::clock_t start = std::clock();  // of the processor: the machine may be busy
   std::string said;
   try {
     AddressSpace memory;
@@ -37,7 +37,7 @@ std::string outcome(const std::string &text, uint32_t threads = 64, uint64_t lim
   } catch (const fovea::ptx::LoadError &e) {
     said = e.what();
   }
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60) << text.substr(0, 200);
+  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, 60) << text.substr(0, 200);
   return said;
 }
 
