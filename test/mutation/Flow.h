@@ -29,8 +29,16 @@ public:
   /// `assume`: values of predicates for the thread that is followed; what they rule out it does not execute.
   using Predicates = std::map<uint32_t, bool>;
   bool always(size_t from, bool forward, const Test &goal, const Test &spoiler, bool atEnd = false, const Predicates &assume = {}) const;
+  /// What a thread may execute between `from` (not included) and the next `goal` that is certain, forward or backward.
+  std::vector<const ptx::Instruction *> until(size_t from, bool forward, const Test &goal, const Predicates &assume = {}) const;
   /// The values of predicates that a thread at this instruction has found in the branches just before it.
   Predicates knownAt(size_t at) const;
+  /// Predicates that hold their value whenever a thread comes by `at`, and for ever: branches that every path to `at` takes one
+  /// way, on registers written once, and comparisons of those registers with constants. They tell one role from another.
+  Predicates certainAt(size_t at) const;
+  /// Registers that may differ between the lanes of a warp: what is computed from the thread's number, short of shuffles
+  /// from one lane and votes.
+  std::vector<bool> laneDependent() const;
   /// Predicates that are so for every lane but the first: comparisons of the lane or thread number with zero.
   Predicates notFirstLane() const;
 
@@ -39,6 +47,9 @@ private:
   const ptx::Function &fn;
   std::vector<std::vector<Edge>> next, previous;
   std::vector<int> definitions;  ///< per register: number of instructions that write it
+  std::vector<size_t> definedAt; ///< the last of them
+  /// What can be executed after `from`, without passing `barred` and what the predicates rule out.
+  std::vector<bool> reachable(size_t from, const Edge *barred = nullptr, const Predicates &assume = {}) const;
 };
 
 } // namespace fovea::mutation

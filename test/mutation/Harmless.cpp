@@ -1,6 +1,7 @@
 // test/mutation/Harmless.cpp - the rules, one function each; every one says why its mutants are equivalent.
 #include "test/mutation/Harmless.h"
-#include "test/mutation/Flow.h"
+#include "test/mutation/WarpBarrier.h"
+#include <algorithm>
 
 namespace fovea::mutation {
 namespace {
@@ -8,17 +9,6 @@ namespace {
 using ptx::Function;
 using ptx::Instruction;
 
-/// Anything by which threads, engines or proxies learn of each other.
-bool isSync(const Instruction &i) {
-  return is(i, "mbarrier") || is(i, "bar") || is(i, "barrier") || is(i, "fence") || is(i, "membar") || is(i, "griddepcontrol") ||
-         (is(i, "tcgen05") && !isAccess(i)) || (is(i, "wgmma") && !isAccess(i)) || (is(i, "cp") && !isAccess(i));
-}
-bool isBulk(const Instruction &i) { return is(i, "cp") && has(i, ".bulk"); }
-bool isWarpBarrier(const Instruction &i) { return (is(i, "bar") || is(i, "barrier")) && has(i, ".warp"); }
-/// A barrier that each thread of the warp takes part in for itself, memory included.
-bool meetsWholeWarp(const Instruction &i) {
-  return isWarpBarrier(i) || ((is(i, "bar") || is(i, "barrier")) && (has(i, ".sync") || has(i, ".red")) && !has(i, ".cluster"));
-}
 int64_t groups(const Instruction &i) { return i.operands.empty() ? 0 : i.operands[0].integer; }
 
 /// setmaxnreg moves an allowance between warps; PTX registers are virtual, and ptxas, not the order at run time, decides
@@ -28,6 +18,9 @@ bool moreRegistersLeft(const Function &fn, const Mutant &m, const Flow &) {
   const Instruction &i = fn.body[m.index];
   if (!is(i, "setmaxnreg"))
     return false;
+  // Nobody takes: then giving back more, less or nothing is the same to all.
+  if (has(i, ".dec") && std::none_of(fn.body.begin(), fn.body.end(), [](const Instruction &o) { return is(o, "setmaxnreg", ".inc"); }))
+    return m.change == Change::Deleted || m.what == "to " + std::to_string(groups(i) + 8) || m.what == "to " + std::to_string(groups(i) - 8);
   if (m.change == Change::Deleted)
     return has(i, ".inc");
   return m.what == "to " + std::to_string(groups(i) - 8);
@@ -81,6 +74,16 @@ bool nothingPending(const Function &fn, const Mutant &m, const Flow &flow) {
   };
   auto starts = [&](const Instruction &o) { return o.opcode == i.opcode && isBulk(o) == isBulk(i) && (isAccess(o) || has(o, ".commit_group")); };
   return flow.always(m.index, false, earlier, starts);
+}
+
+/// tcgen05.wait::ld or ::st behind another of the kind, with no tcgen05.ld or st between.
+bool nothingMoves(const Function &fn, const Mutant &m, const Flow &flow) {
+  const Instruction &i = fn.body[m.index];
+  bool load = has(i, ".wait::ld");
+  if (!is(i, "tcgen05") || !(load || has(i, ".wait::st")))
+    return false;
+  return flow.always(m.index, false, [&](const Instruction &o) { return is(o, "tcgen05") && has(o, load ? ".wait::ld" : ".wait::st"); },
+                     [&](const Instruction &o) { return is(o, "tcgen05") && has(o, load ? ".ld" : ".st"); });
 }
 
 /// wgmma.wait_group that a later one on every path makes good, before anything could tell: until then no instruction
@@ -137,74 +140,36 @@ bool registersUntouched(const Function &fn, const Mutant &m, const Flow &flow) {
   return flow.always(m.index, false, fence, touches);
 }
 
-/// bar.warp.sync orders what one lane did before it with what another lane does after it, until the warp meets again. It is
-/// needless when on one of the two sides no lane does anything that could tell.
-/// Before it, what tells: an access by ordinary instructions; a wait or a fence of some lanes only. What a lane *issues*
-/// (copies, products, arrivals) does not: it ends later, by its own barrier or group, and no barrier of threads orders that.
-/// After it: an access, anything issued, arrivals. To wait does not: the lane learns, and its later accesses are looked at
-/// themselves; nor does a fence that every lane executes, since each covers its own.
-/// tcgen05.ld, st, wait and wgmma's waits are .sync instructions that a warp executes as one: no lane is ahead there.
-bool warpMeetsAnyway(const Function &fn, const Mutant &m, const Flow &flow) {
-  if (!isWarpBarrier(fn.body[m.index]))
+/// bar.sync moved behind tcgen05.ld or st only. Those touch the 32 lanes of tensor memory that belong to the warp, so that of
+/// the threads of a barrier of four warps at most no other reaches them, short of the tensor core's instructions, of which
+/// none is issued between such barriers.
+bool passesOwnLanes(const Function &fn, const Mutant &m, const Flow &flow) {
+  const Instruction &i = fn.body[m.index];
+  if (m.change != Change::Moved || !is(i, "bar") || has(i, ".warp") || i.operands.size() != 2 || i.operands[1].kind != ptx::Operand::Integer ||
+      i.operands[1].integer > 128 || i.operands[0].kind != ptx::Operand::Integer || m.what.rfind("moved behind line ", 0) != 0)
     return false;
-  auto isWait = [](const Instruction &o) { return is(o, "mbarrier") && (has(o, ".try_wait") || has(o, ".test_wait")); };
-  auto isFence = [](const Instruction &o) { return is(o, "fence") || is(o, "membar") || (is(o, "tcgen05") && (has(o, ".fence::before_thread_sync") || has(o, ".fence::after_thread_sync"))); };
-  auto collective = [](const Instruction &o) {
-    return has(o, ".sync") && has(o, ".aligned") && (is(o, "tcgen05") || (is(o, "wgmma") && !isAccess(o)));
-  };
-  // Executed by every lane between here and the meeting on that side.
-  auto byAll = [&](const Instruction &o, bool forward) {
-    return o.guard < 0 && flow.always(m.index, forward, [&](const Instruction &x) { return &x == &o; }, meetsWholeWarp);
-  };
-  auto ordinary = [](const Instruction &o) {
-    return o.opcode == "ld" || o.opcode == "st" || o.opcode == "atom" || o.opcode == "red" || o.opcode == "ldmatrix" || o.opcode == "stmatrix" ||
-           (is(o, "cp") && !isBulk(o) && isAccess(o));
-  };
-  auto before = [&](const Instruction &o) {
-    if (ordinary(o))
-      return isAccess(o);
-    if (isWait(o) || isFence(o))
-      return !byAll(o, false);
-    return is(o, "cp") && (has(o, ".wait_group") || has(o, ".wait_all"));
-  };
-  auto after = [&](const Instruction &o) {
-    if (meetsWholeWarp(o) || isWait(o) || collective(o) || (isBulk(o) && (has(o, ".commit_group") || has(o, ".wait_group"))))
+  uint32_t last = uint32_t(std::stoul(m.what.substr(18)));
+  for (size_t k = m.index + 1; k < fn.body.size() && uint32_t(fn.body[k].line) <= last; ++k)
+    if ((isAccess(fn.body[k]) && !(is(fn.body[k], "tcgen05") && (has(fn.body[k], ".ld") || has(fn.body[k], ".st")))) || (isSync(fn.body[k]) && !has(fn.body[k], ".aligned")))
       return false;
-    if (isFence(o))
-      return !byAll(o, true);
-    return isAccess(o) || isSync(o);
+  auto sameBarrier = [&](const Instruction &o) {
+    return is(o, "bar") && !has(o, ".warp") && !o.operands.empty() && o.operands[0].kind == ptx::Operand::Integer && o.operands[0].integer == i.operands[0].integer;
   };
-  return flow.always(m.index, true, meetsWholeWarp, after, /*atEnd=*/true) || flow.always(m.index, false, meetsWholeWarp, before, true);
-}
-
-/// bar.warp.sync again: when no lane but the first does anything on either side until the warp meets, there are no two
-/// lanes to order.
-bool onlyFirstLane(const Function &fn, const Mutant &m, const Flow &flow) {
-  if (!isWarpBarrier(fn.body[m.index]))
-    return false;
-  Flow::Predicates other = flow.notFirstLane();
-  // Others may read global memory where the first lane writes none.
-  auto writesGlobal = [](const Instruction &o) { return (is(o, "st") && !has(o, ".shared")) || is(o, "atom") || is(o, "red") || is(o, "cp", ".reduce") || (is(o, "cp") && has(o, ".bulk_group")); };
-  Flow::Predicates first;
-  for (auto [p, value] : other)
-    first[p] = !value;
-  bool readable = flow.always(m.index, true, meetsWholeWarp, writesGlobal, true, first) && flow.always(m.index, false, meetsWholeWarp, writesGlobal, true, first);
-  auto acts = [&](const Instruction &o) {
-    if (readable && is(o, "ld") && has(o, ".global"))
+  auto tensorCore = [](const Instruction &o) { return is(o, "tcgen05") && isAccess(o) && !has(o, ".ld") && !has(o, ".st"); };
+  for (size_t k = 0; k < fn.body.size(); ++k)
+    if (sameBarrier(fn.body[k]) && !flow.always(k, false, sameBarrier, tensorCore, true))
       return false;
-    return isAccess(o) || (isSync(o) && !meetsWholeWarp(o)) || has(o, ".aligned");
-  };
-  return !other.empty() && flow.always(m.index, true, meetsWholeWarp, acts, true, other) && flow.always(m.index, false, meetsWholeWarp, acts, true, other);
+  return true;
 }
 
 struct Rule { const char *name; bool (*proves)(const Function &, const Mutant &, const Flow &); };
 constexpr Rule kRules[] = {{"more registers left", moreRegistersLeft}, {"repeated tcgen05 fence", repeatedTensorFence}, {"repeated proxy fence", repeatedProxyFence},
-                           {"joins the next group", joinsNextGroup},  {"nothing pending", nothingPending},             {"a later wait suffices", laterWaitSuffices},
-                           {"registers untouched", registersUntouched}, {"warp meets anyway", warpMeetsAnyway},       {"only the first lane", onlyFirstLane}};
+                           {"joins the next group", joinsNextGroup},  {"nothing pending", nothingPending}, {"nothing pending", nothingMoves},            {"a later wait suffices", laterWaitSuffices},
+                           {"registers untouched", registersUntouched}, {"passes its own lanes", passesOwnLanes}};
 
 } // namespace
 
-std::string harmless(const Function &fn, const Mutant &m, const std::set<uint32_t> &impliedWaits) {
+std::string harmless(const Function &fn, const Mutant &m, const std::set<uint32_t> &impliedWaits, const Sharing &sharing) {
   // A wait whose phase, arrivals included, had reached the thread by other waits each time it was executed, under every
   // policy: happens-before is the same relation without it, and the phase is over when the thread comes there.
   const Instruction &i = fn.body[m.index];
@@ -214,6 +179,8 @@ std::string harmless(const Function &fn, const Mutant &m, const std::set<uint32_
   for (const Rule &r : kRules)
     if (r.proves(fn, m, flow))
       return r.name;
+  if ((is(i, "bar") || is(i, "barrier")) && has(i, ".warp") && warpConvergenceNeedless(fn, m.index, flow))
+    return warpOrderNeedless(fn, m.index, flow, sharing) ? "warp meets anyway" : kLanesOnly;
   return "";
 }
 

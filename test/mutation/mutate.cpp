@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
+#include <random>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -33,10 +35,11 @@ struct Outcome {
 };
 
 /// `input`: launch.json, or another launch of the same kernel beside it.
-Outcome runOnce(const std::string &input, const std::string &text, const Policy &policy, uint64_t limit) {
+Outcome runOnce(const std::string &input, const std::string &text, const Policy &policy, uint64_t limit, emulator::Observer *observer = nullptr) {
   Outcome o;
   emulator::LaunchOptions options;
   options.text = &text;
+  options.observer = observer;
   options.results = &o.outputs;
   options.policy = policy.name;
   options.hasSeed = true;
@@ -68,6 +71,7 @@ struct Kernel {
   std::vector<std::map<std::string, std::vector<uint8_t>>> outputs;  ///< per input
   std::set<std::string> known;  ///< warnings of the kernel as it is
   std::set<uint32_t> implied;   ///< needless waits, in every run
+  mutation::Sharing sharing;
   uint64_t limit = 0;
   std::unique_ptr<ptx::Module> module;
   const ptx::Function *fn = nullptr;
@@ -76,6 +80,10 @@ struct Kernel {
 
   void baseline() {
     outputs.resize(inputs.size());
+    for (const std::string &input : inputs) {
+      sharing.begin();
+      runOnce(input, text, kPolicies[0], 0, &sharing);
+    }
     for (size_t k = 0; k < inputs.size() * std::size(kPolicies); ++k) {
       const Policy &p = kPolicies[k % std::size(kPolicies)];
       auto &expected = outputs[k / std::size(kPolicies)];
@@ -98,10 +106,65 @@ struct Kernel {
     }
   }
 
+  /// The text with several mutants at once; a mutant that deletes keeps the lines as they are numbered.
+  std::string together(const std::vector<const Mutant *> &several) const {
+    auto linesOf = [](const std::string &t) {
+      std::vector<std::string> v;
+      std::stringstream in(t);
+      for (std::string line; std::getline(in, line);)
+        v.push_back(line);
+      return v;
+    };
+    std::vector<std::string> lines = linesOf(text), base = lines;
+    for (const Mutant *m : several) {
+      std::vector<std::string> other = linesOf(m->text);
+      for (size_t k = 0; k < base.size() && k < other.size(); ++k)
+        if (other[k] != base[k])
+          lines[k] = other[k];
+    }
+    std::string out;
+    for (const std::string &line : lines)
+      out += line + "\n";
+    return out;
+  }
+  /// Which accesses are complained of, in all inputs.
+  std::set<std::string> findings(const std::string &of) const {
+    std::set<std::string> found;
+    for (const std::string &input : inputs)
+      for (const emulator::Finding &f : runOnce(input, of, kPolicies[0], limit).report.findings)
+        found.insert(f.kind + ":" + std::to_string(f.line) + ":" + std::to_string(f.earlier.line));
+    return found;
+  }
+
+  /// Synchronisation that stands in for each other. The deletions of `group`, none of which anybody noticed alone, are made
+  /// one after the other in several orders, each kept while nobody complains. One that is complained of then is "ordered
+  /// twice": the detectors see what it orders, and of the kernel without it alone they find that others order the same.
+  std::vector<bool> orderedTwice(std::vector<size_t> order, const std::vector<const Mutant *> &group) const {
+    std::vector<bool> twice(group.size(), false);
+    const std::set<std::string> before = findings(text);
+    std::mt19937 rng(1);
+    for (int round = 0; round < 4; ++round) {
+      std::vector<const Mutant *> gone;
+      for (size_t k : order) {
+        gone.push_back(group[k]);
+        std::set<std::string> now = findings(together(gone));
+        if (std::includes(before.begin(), before.end(), now.begin(), now.end()))
+          continue;
+        twice[k] = true;
+        gone.pop_back();
+      }
+      if (!round)
+        std::reverse(order.begin(), order.end());
+      else
+        std::shuffle(order.begin(), order.end(), rng);
+    }
+    return twice;
+  }
+
   Verdict judge(const Mutant &m) const {
     Verdict v = run(m);
     if (v.kind == Verdict::Survived)
-      if (std::string rule = mutation::harmless(*fn, m, implied); !rule.empty())
+      if (std::string rule = mutation::harmless(*fn, m, implied, sharing); !rule.empty())
         return {Verdict::Harmless, rule};
     return v;
   }
@@ -124,6 +187,30 @@ struct Kernel {
     return {};
   }
 };
+
+/// What survived, or rests on the detectors alone: do they see it when others that nobody noticed are gone as well?
+void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vector<Verdict> &verdicts, size_t every) {
+  auto open = [&](size_t k) { return verdicts[k].kind == Verdict::Survived || (verdicts[k].kind == Verdict::Harmless && verdicts[k].how == mutation::kLanesOnly); };
+  std::vector<const Mutant *> group;
+  bool any = false;
+  for (size_t k = 0; k < mutants.size(); k += every) {
+    any |= open(k);
+    if (mutants[k].change == Change::Deleted && mutants[k].family.find("setmaxnreg") == std::string::npos && (verdicts[k].kind == Verdict::Survived || verdicts[k].kind == Verdict::Harmless))
+      group.push_back(&mutants[k]);
+  }
+  std::set<uint32_t> seen;
+  if (any) {
+    std::vector<size_t> order(group.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::vector<bool> twice = kernel.orderedTwice(order, group);
+    for (size_t k = 0; k < group.size(); ++k)
+      if (twice[k])
+        seen.insert(group[k]->line);
+  }
+  for (size_t k = 0; k < mutants.size(); k += every)
+    if (open(k))
+      verdicts[k] = seen.count(mutants[k].line) && mutants[k].change != Change::Weakened ? Verdict{Verdict::Harmless, "ordered twice"} : Verdict{Verdict::Survived, verdicts[k].how};
+}
 
 } // namespace
 
@@ -184,6 +271,7 @@ int main(int argc, char **argv) {
       work();
       for (std::thread &t : pool)
         t.join();
+      settle(kernel, mutants, verdicts, every);
       size_t count[4] = {};
       std::map<std::string, size_t> how;
       for (size_t k = 0; k < mutants.size(); k += every) {
