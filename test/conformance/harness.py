@@ -47,6 +47,7 @@ class Buffer:
     atol: object = 0.0
     rtol: float = None          # default: one rounding of the format
     align: int = 256
+    address: int = None         # a place of its own, for pointers that stand in other buffers
 
     @property
     def values(self):
@@ -111,6 +112,8 @@ def launch(kernel, case, policy):
             params.append({"buffer": name_of(value, arg)})
         else:
             params.append({{"fp32": "f32", "fp64": "f64"}.get(kind, kind): value})
+    if case.params is None:  # what no argument names, but an address in memory does
+        buffers.update({name: b for name, b in case.args.items() if name not in kernel.args})
     programs, ctas = int(np.prod(case.grid)), meta["num_ctas"]
     for size, align in () if case.params is not None else (("global_scratch_size", "global_scratch_align"), ("profile_scratch_size", "profile_scratch_align")):
         if meta[size]:
@@ -128,6 +131,8 @@ def launch(kernel, case, policy):
             spec["buffers"][name] = {"npy": f"{name}.npy", "align": b.align}
         else:
             spec["buffers"][name] = {"bytes": int(np.prod(b.shape)) * np.dtype(BITS[b.fmt]).itemsize, "fill": "poison", "align": b.align}
+        if b.address is not None:
+            spec["buffers"][name]["address"] = b.address
         if b.expect is not None:
             spec["buffers"][name].update(save=f"{name}.out.npy", dtype=np.dtype(BITS[b.fmt]).name, shape=list(b.shape))
     return spec, buffers
@@ -167,7 +172,8 @@ def run(kernel, case, policy, emulate, folder, limit=600):
         return "failed", f"no answer in {limit} s"
     said = (done.stderr + done.stdout).strip()
     if done.returncode:
-        return "failed", said[-2000:] or f"exit status {done.returncode}"
+        errors = "\n".join(line for line in said.splitlines() if line.startswith("error: "))
+        return "failed", errors[:4000] or said[-2000:] or f"exit status {done.returncode}"
     problems = []
     for name, b in buffers.items():
         if b.expect is None:

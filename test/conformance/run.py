@@ -2,7 +2,8 @@
 # test/conformance/run.py - run every stored kernel through the emulator and compare with NumPy
 """run.py [--emulate PATH] [-k SUBSTRING]... [--policy lazy|eager|random:SEED]... [--jobs N] [--json FILE]
 Prints one line per kernel that is not right under every policy, then the totals; the exit status is 0 when none is left.
-Kernels named in known.txt must fail as recorded there: one that turns right is reported, so that the list cannot rot."""
+Kernels named in known.txt must fail as recorded there: one that turns right is reported, so that the list cannot rot. With --detect
+in the command, those of findings.txt must have the errors recorded there, and no other."""
 import argparse, concurrent.futures, json, shlex, sys, tempfile, time
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def main():
             if line and not line.startswith("#"):
                 kernel, _, why = line.partition(" ")
                 known[kernel] = why
+    expected = {}
+    if "--detect" in emulate:
+        for line in (HERE / "findings.txt").read_text().splitlines():
+            if line and not line.startswith("#"):
+                kernel, error, why = (part.strip() for part in line.split("|"))
+                expected.setdefault(kernel, []).append(error)
     missing = sorted({k.fn for k in chosen if k.fn not in BUILDERS})
 
     def check(kernel):
@@ -57,7 +64,11 @@ def main():
         start = time.time()
         for policy in policies:
             with tempfile.TemporaryDirectory() as folder:
-                verdicts.append((":".join(map(str, policy)), *run(kernel, case, policy, emulate, Path(folder), a.limit)))
+                verdict, detail = run(kernel, case, policy, emulate, Path(folder), a.limit)
+                if errors := expected.get(f"{kernel.folder}/{kernel.name}"):
+                    said = [line for line in detail.splitlines() if line.startswith("error: ")]
+                    verdict = "right" if said and all(any(e in line for e in errors) for line in said) and all(any(e in line for line in said) for e in errors) else "unexpected"
+                verdicts.append((":".join(map(str, policy)), verdict, detail))
         return kernel, verdicts, time.time() - start
 
     record, bad, right = [], 0, 0
