@@ -144,9 +144,12 @@ private:
     }
     cost("total", c.period(), llvm::Twine("bound by ") + c.bound());
     os << "  clocks per item by role (modelled)\n";
-    row({"role", "group", "threads", "copies and products"}, {12, 10, 8, 0});
+    unsigned width = 12;
     for (const RoleCost &r : c.roles)
-      row({r.role, r.group, std::to_string(int64_t(r.threads)), std::to_string(int64_t(r.asynchronous))}, {12, 10, 8, 0});
+      width = std::max(width, unsigned(r.role.size()));
+    row({"role", "group", "threads", "copies and products"}, {width, 10, 8, 0});
+    for (const RoleCost &r : c.roles)
+      row({r.role, r.group, std::to_string(int64_t(r.threads)), std::to_string(int64_t(r.asynchronous))}, {width, 10, 8, 0});
   }
 
   void writeWhy() {

@@ -86,8 +86,10 @@ private:
       }
       column += p.heads * g.cols;
     }
-    for (auto [k, output] : llvm::enumerate(gradient.outputs))
+    for (auto [k, output] : llvm::enumerate(gradient.outputs)) {
       n.tensor(gradientSymbol(k), "output", p.element, p.heads, p.valueDim, "d" + output.tensor);
+      n.note(storeRole(k) + " stores 'd" + output.tensor + (output.value ? "'" : "', which is dout as it is"));
+    }
 
     n.note("D_i: the row sum of P o dP, in registers, since a tile sees whole rows; O is not read");
     if (!p.packed.empty())

@@ -22,6 +22,7 @@ void ElementTensors::declare(NetworkBuilder &n, int64_t rows,
     std::vector<std::string> all = stations(k);
     all.insert(all.begin(), load.str());
     n.channel(channel(k), rows, p.valueDim, p.element, Space::Smem, all);
+    n.note(channel(k) + " holds '" + name + "'");
   }
 }
 

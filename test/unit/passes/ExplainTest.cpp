@@ -83,6 +83,23 @@ TEST(Explain, BackwardOfTensorMemory) {
   }
 }
 
+TEST(Explain, NamesTheTensorsOfAnEpilogue) {
+  Kernels kernels;
+  for (const char *target : {"sm_90a", "sm_100a"}) {
+    Variant v;
+    v.target = target, v.backward = v.epilogue = true;
+    CompileOptions options;
+    options.target = target, options.until = Phase::Sync;
+    auto compiled = kernels.compileEpilogue(v, options);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    std::string text = explain(*compiled, false);
+    for (const char *line : {"epilogue: an expression of o in f32, before its one rounding and one store", "Element1 holds 'residual'",
+                             "epilogue: its gradients are computed in f32 from shared memory and o, which is made again",
+                             "store_delement0 stores 'dgate'", "store_delement1 stores 'dresidual', which is dout as it is"})
+      EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+}
+
 TEST(Explain, SaysWhatALoopOverKeyBlocksVisits) {
   Kernels kernels;
   for (const Variant &v : {loopVariants()[0], loopVariants()[3]}) {
