@@ -1,4 +1,4 @@
-// passes/Lower/Elements.h - the tensors like o that an epilogue reads: their channels, loads and gradients.
+// passes/Lower/Elements.h - epilogues: the tensors like o that one reads, and its expressions.
 #pragma once
 
 #include "passes/Lower/NetworkBuilder.h"
@@ -29,5 +29,23 @@ private:
   const Problem &p;
   std::vector<std::string> names;
 };
+
+/// What an expression of elements (attn.map_elements) sees of the work item: the tile's first row in its tensor, its
+/// head, and the position of that row in its sequence (null: no expression asks for i itself).
+struct ElementScalars {
+  mlir::Value row, head, position;
+};
+/// Whether an expression asks for i other than to look up a table's row.
+bool asksForPosition(attn::MapElementsOp op);
+
+/// tile.map_elements of several expressions on tiles of one shape, each into its slot;
+/// `operands`: the slot of each tensor of `attn` that they read.
+struct ElementOutput {
+  attn::MapElementsOp value;
+  mlir::Value slot;
+};
+llvm::Error emitMapElements(mlir::OpBuilder &b, mlir::Location loc,
+                            llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> operands,
+                            llvm::ArrayRef<ElementOutput> outputs, const ElementScalars &scalars);
 
 } // namespace fovea

@@ -1,4 +1,4 @@
-// passes/Lower/MapPairs.h - score expressions and what is left of a mask, as tile.map_pairs on register tiles; epilogues.
+// passes/Lower/MapPairs.h - score expressions and what is left of a mask, as tile.map_pairs on register tiles.
 #pragma once
 
 #include "passes/Lower/KeyRange.h"
@@ -22,24 +22,6 @@ llvm::Expected<mlir::Value> emitMapPairs(mlir::OpBuilder &b, attn::MapPairsOp op
 /// interval and a block list are not looked at.
 llvm::Expected<mlir::Value> emitResidualMask(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range,
                                              mlir::Value scores, const PairScalars &scalars);
-
-/// What an expression of elements (attn.map_elements) sees of the work item: the tile's first row in its tensor, its
-/// head, and the position of that row in its sequence (null: no expression asks for i itself).
-struct ElementScalars {
-  mlir::Value row, head, position;
-};
-/// Whether an expression asks for i other than to look up a table's row.
-bool asksForPosition(attn::MapElementsOp op);
-
-/// tile.map_elements of several expressions on tiles of one shape, each into its slot;
-/// `operands`: the slot of each tensor of `attn` that they read.
-struct ElementOutput {
-  attn::MapElementsOp value;
-  mlir::Value slot;
-};
-llvm::Error emitMapElements(mlir::OpBuilder &b, mlir::Location loc,
-                            llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> operands,
-                            llvm::ArrayRef<ElementOutput> outputs, const ElementScalars &scalars);
 
 /// Declares, at the builder's point in a tile.kernel, a tile.table for each input of the spec that a score expression
 /// or a mask looks up.

@@ -325,3 +325,39 @@ tile.kernel @load_in_teams target("sm_90a") schedule #s {
     tile.pass %k1 : <128x64xbf16, smem>
   }
 }
+
+// -----
+
+// The second group waits for the first one's product. That product has seen what the first group's threads wrote; the
+// second group has not been told.
+#s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = [], p_in_tmem = false, persistent = false, tile_rows = 64 : i64}
+tile.kernel @committed_alone target("sm_100a") schedule #s {
+  tile.channel @K depth(1) stations ["clear", "scores", "keys"] : !tile.slot<64x64xbf16, smem> {offset = 0 : i64, slot_size = 8192 : i64}
+  tile.channel @S depth(1) stations ["scores", "scores"] : !tile.slot<64x64xf32, tmem> {offset = 0 : i64, slot_size = 64 : i64}
+  tile.channel @DK depth(1) stations ["keys", "keys"] : !tile.slot<64x64xf32, tmem> {offset = 64 : i64, slot_size = 64 : i64}
+  tile.barrier @K_full1 count(1) depth(1) {offset = 8192 : i64}
+  tile.group @first warps(0, 1) registers(0) roles ["clear", "scores"] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %k = tile.take @K[0] for threads : <64x64xbf16, smem>
+    tile.clear_tail %k, %rows : <64x64xbf16, smem>
+    tile.fence async_proxy for threads
+    tile.pass %k : <64x64xbf16, smem>
+    tile.sync
+    %k1 = tile.take @K[1] for tensor : <64x64xbf16, smem>
+    %s = tile.take @S[0] for tensor : <64x64xf32, tmem>
+    tile.mma %s = %k1 * %k1 transposed : <64x64xf32, tmem>, <64x64xbf16, smem>, <64x64xbf16, smem>
+    tile.pass %s : <64x64xf32, tmem>
+    tile.commit @K_full1
+    tile.pass %k1 : <64x64xbf16, smem>
+  }
+  tile.group @second warps(1, 1) registers(0) roles ["keys"] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    tile.wait @K_full1 for tensor
+    %k = tile.take @K[2] for tensor : <64x64xbf16, smem>
+    %d = tile.take @DK[0] for tensor : <64x64xf32, tmem>
+    // expected-error @below {{are ordered, but lack an arrival of the writer's threads: a commit tells of products alone}}
+    tile.mma %d = %k * %k : <64x64xf32, tmem>, <64x64xbf16, smem>, <64x64xbf16, smem>
+    tile.pass %d : <64x64xf32, tmem>
+    tile.pass %k : <64x64xbf16, smem>
+  }
+}
