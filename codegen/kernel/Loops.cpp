@@ -171,15 +171,20 @@ LogicalResult Emitter::emitRare(RareOp op) {
   LogicalResult result = success();
   {
     OpBuilder::InsertionGuard guard(b);
+    // Without results the branches have their terminators already.
+    auto yield = [&](ValueRange values) {
+      if (!kept.empty())
+        scf::YieldOp::create(b, loc, values);
+    };
     b.setInsertionPointToStart(&branch.getElseRegion().front());
-    scf::YieldOp::create(b, loc, kept);
+    yield(kept);
     b.setInsertionPointToStart(&branch.getThenRegion().front());
     llvm::StringMap<SmallVector<Value>> outside = channelRegisters;
     result = emitBody(body);
     SmallVector<Value> yields = flatten(body.getTerminator()->getOperands());
     for (auto &[channel, slot] : channels)
       llvm::append_range(yields, slotRegisters(slot));
-    scf::YieldOp::create(b, loc, yields);
+    yield(yields);
     channelRegisters = outside;
   }
   SmallVector<Value> results(branch.getResults());

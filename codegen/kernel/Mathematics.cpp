@@ -80,6 +80,10 @@ LogicalResult Emitter::emitMath(Operation &op) {
       v = ex2(b, loc, x(0));
     else if (isa<math::Log2Op>(op))
       v = lg2(b, loc, x(0));
+    else if (auto compare = dyn_cast<arith::CmpFOp>(op)) // predicates are numbered alike
+      v = LLVM::FCmpOp::create(b, loc, LLVM::FCmpPredicate(compare.getPredicate()), x(0), x(1));
+    else if (auto select = dyn_cast<arith::SelectOp>(op); select && isa<RankedTensorType>(select.getCondition().getType()))
+      v = codegen::select(b, loc, x(0), x(1), x(2));
     else if (auto select = dyn_cast<arith::SelectOp>(op); select && isa<IntegerType>(select.getCondition().getType()))
       v = codegen::select(b, loc, scalars[select.getCondition()], x(1), x(2));
     else if (isa<math::TanhOp>(op))

@@ -84,6 +84,10 @@ public:
 
   LogicalResult read(Emitter &e, ReadOp op) override {
     auto type = cast<SlotType>(op.getSlot().getType());
+    if (isRowVector(type)) {
+      e.registers(op.getTile()) = {loadShared(e.b, e.loc, e.b.getF32Type(), rowAddress(e, op.getSlot()))};
+      return success();
+    }
     e.registers(op.getTile()) = loadColumns(e, type, e.address(op.getSlot()), 0, uint32_t(type.getCols()));
     return success();
   }
@@ -92,6 +96,10 @@ public:
     auto type = cast<SlotType>(op.getSlot().getType());
     SmallVector<Value> registers = e.registers(op.getTile());
     Value address = e.address(op.getSlot());
+    if (isRowVector(type)) {
+      codegen::storeShared(e.b, e.loc, registers.front(), rowAddress(e, op.getSlot()));
+      return success();
+    }
     if (type.getSpace() == Space::Smem) {
       int64_t block = cast<RankedTensorType>(op.getTile().getType()).getDimSize(1);
       storeElements(e, type, address, registers, 0, block < type.getCols() ? block : 0);
@@ -198,6 +206,12 @@ public:
   }
 
 private:
+  // One f32 a row in shared memory, for groups that hold a row a thread.
+  static bool isRowVector(SlotType type) { return type.getSpace() == Space::Smem && type.getCols() == 1; }
+  static Value rowAddress(Emitter &e, Value slot) {
+    return e.add(e.address(slot), e.mul(e.add(e.warpRow(), e.lane), e.i32(4)));
+  }
+
   // Each row by its value: one a thread, or the two rows of a fragment.
   static void multiply(Emitter &e, SmallVector<Value> &columns, ArrayRef<Value> factors) {
     for (auto [r, v] : llvm::enumerate(columns))

@@ -54,7 +54,9 @@ static SmallVector<LoopEvent> eventsOf(LoopOp loop) {
       return;
     std::string text;
     llvm::raw_string_ostream os(text);
-    os << op->getName() << " " << op->getAttrDictionary();
+    os << op->getName();
+    if (!isa<RareOp>(op)) // when it runs is nobody's matter
+      os << " " << op->getAttrDictionary();
     for (Value operand : op->getOperands())
       if (isa<SlotType>(operand.getType()))
         os << " " << channelOf(operand).getSymName();

@@ -16,6 +16,9 @@ namespace {
 constexpr double kLowest = -134217728.0; // -2^27
 // Sums of a thread beyond this send its warp to the cold path: bf16 P and f32 sums hold 2^127.
 constexpr double kSumLimit = 18446744073709551616.0; // 2^64
+// A running maximum moves when it would grow by more than this (log2 units): weights are then at most 2^8, which f16
+// and bf16 hold, and the accumulator is seldom rescaled. Sums and outputs share the maximum, so that it cancels.
+constexpr double kGrowth = 8;
 
 // The key blocks of an item. They run from the last to the first: tails and diagonals come early, so that a row meets
 // its first keys in the block that sets its maximum.
@@ -37,6 +40,8 @@ public:
     forTiles([&] {
       addProducts();
       addSoftmax();
+      if (corrects())
+        addCorrection();
       n.role(own("store"), [&](Item item) {
         item = part(item);
         Value out = s.outInQ ? n.take(own("Q"), 3, Unit::Tma) : n.take(own("Out"), 1, Unit::Tma);
@@ -82,6 +87,13 @@ private:
   }
   // sm_90a computes scores again from Q and K; those of sm_100a are still in tensor memory.
   bool holdsOperands() const { return s.maxFree && !target.tcgen05; }
+
+  // Whether warps other than softmax's bring the output out, and rescale it where a running maximum grows, so that
+  // softmax goes on to the next block or item meanwhile.
+  bool corrects() const { return s.groupOf(own("correct")); }
+  // Who has the accumulator between two products, and who has it when the item ends.
+  std::string keeper() const { return own(corrects() && !s.maxFree ? "correct" : "softmax"); }
+  std::string finisher() const { return own(corrects() ? "correct" : "softmax"); }
 
   void declare() {
     Type f32 = n.b.getF32Type();
@@ -129,10 +141,19 @@ private:
     forTiles([&] {
       n.channel(own("S"), M, N, f32, accumulator, {own("qk"), own("softmax")});
       n.channel(own("P"), M, N, p.element, accumulator, {own("softmax"), own("pv")});
-      n.channel(own("O"), M, p.valueDim, f32, accumulator, {own("softmax"), own("pv")});
-      n.channel(own("Result"), M, p.valueDim, f32, accumulator, {own("pv"), own("softmax")}, /*view=*/own("O"));
+      n.channel(own("O"), M, p.valueDim, f32, accumulator, {keeper(), own("pv")});
+      n.channel(own("Result"), M, p.valueDim, f32, accumulator, {own("pv"), finisher()}, /*view=*/own("O"));
       if (!s.outInQ)
-        n.channel(own("Out"), M, p.valueDim, p.element, Space::Smem, {own("softmax"), own("store")});
+        n.channel(own("Out"), M, p.valueDim, p.element, Space::Smem, {finisher(), own("store")});
+    });
+    // What softmax tells the correction: by how much each row's maximum grew, and the factor of its output. These come
+    // last: they need no alignment.
+    forTiles([&] {
+      if (!corrects())
+        return;
+      if (!s.maxFree)
+        n.channel(own("Growth"), M, 1, f32, Space::Smem, {own("softmax"), own("correct")});
+      n.channel(own("Factor"), M, 1, f32, Space::Smem, {own("softmax"), own("correct")});
     });
   }
 
@@ -297,9 +318,8 @@ private:
                                          n.broadcast(negate(top), scores));
     return math::Exp2Op::create(n.b, loc, exponent);
   }
-  Value decay(Value from, Value to) {
-    return math::Exp2Op::create(n.b, loc, arith::SubFOp::create(n.b, loc, from, to));
-  }
+  Value difference(Value x, Value y) { return arith::SubFOp::create(n.b, loc, x, y); }
+  Value decay(Value from, Value to) { return math::Exp2Op::create(n.b, loc, difference(from, to)); }
   Value product(Value x, Value y) { return arith::MulFOp::create(n.b, loc, x, y); }
   Value sum(Value x, Value y) { return arith::AddFOp::create(n.b, loc, x, y); }
 
@@ -347,9 +367,11 @@ private:
     Value top = topOf(scores);
     Value weights = weightsOf(scores, top);
     Value total = n.reduce(Reduction::Add, weights, /*partial=*/true);
-    Value o = n.take(own("O"), 0, Unit::Threads); // nothing is in it yet
+    if (keeper() == own("softmax"))
+      n.pass(n.take(own("O"), 0, Unit::Threads)); // nothing is in it yet
+    else
+      n.pass(n.take(own("Growth"), 0, Unit::Threads));
     writeWeights(weights);
-    n.pass(o);
     if (k)
       n.pass(k);
     return {top, total};
@@ -359,19 +381,77 @@ private:
     Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value();
     Value slot = s.maxFree && !k ? takeScores() : Value(); // the events of nextMaxFree
     Value scores = scoresOf(slot ? n.read(slot) : readScores(), item, blocks, t, mask);
+    if (target.tcgen05)
+      return nextThresholded(scores, slot, top, total);
     Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(scores));
     Value factor = decay(top, newTop);
     Value weights = weightsOf(scores, newTop);
     Value newTotal = math::FmaOp::create(n.b, loc, total, factor, n.reduce(Reduction::Add, weights, true));
     Value o = n.take(own("O"), 0, Unit::Threads);
     ScaleOp::create(n.b, loc, o, factor);
-    if (slot)
-      n.pass(slot);
-    writeWeights(weights);
     n.pass(o);
+    writeWeights(weights);
     if (k)
       n.pass(k);
     return {newTop, newTotal};
+  }
+
+  // The same, but the maximum moves only where it grows by much; the accumulator lies in tensor memory, where each
+  // rescale costs a pass over it.
+  NetworkBuilder::Values nextThresholded(Value scores, Value slot, Value top, Value total) {
+    Value candidate = topOf(scores), limit = n.splat(kGrowth, top.getType());
+    Value moves = arith::CmpFOp::create(n.b, loc, arith::CmpFPredicate::OGT, difference(candidate, top), limit);
+    Value newTop = arith::SelectOp::create(n.b, loc, moves, candidate, top), growth = difference(newTop, top);
+    const bool keeps = keeper() == own("softmax");
+    if (!keeps) {
+      Value told = n.take(own("Growth"), 0, Unit::Threads);
+      WriteOp::create(n.b, loc, growth, told);
+      n.pass(told);
+    }
+    Value weights = weightsOf(scores, newTop);
+    Value newTotal = math::FmaOp::create(n.b, loc, total, math::Exp2Op::create(n.b, loc, negate(growth)),
+                                         n.reduce(Reduction::Add, weights, true));
+    if (keeps)
+      rescale(growth, slot);
+    writeWeights(weights);
+    return {newTop, newTotal};
+  }
+
+  // Between two products of a tile; then hands on `scores`, a slot or null.
+  void rescale(Value growth, Value scores = {}) {
+    Value o = n.take(own("O"), 0, Unit::Threads);
+    auto rare = RareOp::create(n.b, loc, TypeRange(), growth, n.b.getF64FloatAttr(0), ValueRange());
+    {
+      OpBuilder::InsertionGuard guard(n.b);
+      n.b.createBlock(&rare.getBody());
+      ScaleOp::create(n.b, loc, o, math::Exp2Op::create(n.b, loc, negate(growth)));
+      YieldOp::create(n.b, loc, ValueRange());
+    }
+    if (scores)
+      n.pass(scores);
+    n.pass(o);
+  }
+
+  void addCorrection() {
+    n.role(own("correct"), [&](Item item) {
+      auto take = [&](const char *channel) { return n.take(own(channel), channel == StringRef("O") ? 0 : 1, Unit::Threads); };
+      if (!s.maxFree)
+        n.blocks(
+            keyBlocks(item).count, {},
+            [&](Value) -> NetworkBuilder::Values {
+              n.pass(take("Growth")), n.pass(take("O")); // nothing is in them yet
+              return {};
+            },
+            [&](Value, NetworkBuilder::Values) -> NetworkBuilder::Values {
+              Value slot = take("Growth"), growth = n.read(slot);
+              n.pass(slot);
+              rescale(growth);
+              return {};
+            });
+      Value slot = take("Factor"), factor = n.read(slot);
+      n.pass(slot);
+      bringOut(factor);
+    });
   }
 
   // The maximum of the first block stays. See passes/Lower/README.md for why that is exact enough, and when it is not:
@@ -399,8 +479,8 @@ private:
     }
     if (slot)
       n.pass(slot); // P may lie over it
-    writeWeights(rare.getResult(0));
     n.pass(o);
+    writeWeights(rare.getResult(0));
     if (k)
       n.pass(k);
     return {rare.getResult(2), sum(rare.getResult(3), rare.getResult(1))};
@@ -411,21 +491,33 @@ private:
     // A row without a key has the sum 0 and an accumulator of 0: any finite factor will do.
     Value atLeast = arith::MaximumFOp::create(n.b, loc, total, n.splat(1e-30, total.getType()));
     Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, total.getType()), atLeast);
-    Value result = n.take(own("Result"), 1, Unit::Threads);
-    Value out = s.outInQ ? n.take(own("Q"), 2, Unit::Threads) : n.take(own("Out"), 0, Unit::Threads);
-    CopyOp::create(n.b, loc, result, out, Value(), inverse, PairingAttr());
-    if (s.splits != 1) {
-      auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
-      Value row = p.queries.kind == RowSpace::Kind::Jagged ? item.row : n.add(n.mul(item.batch, item.queries), item.row);
-      StorePartialOp::create(n.b, loc, row, item.rows, item.head, split.getPart(), result, top, total);
+    if (corrects()) {
+      Value slot = n.take(own("Factor"), 0, Unit::Threads);
+      WriteOp::create(n.b, loc, inverse, slot);
+      n.pass(slot);
+    } else {
+      bringOut(inverse, [&](Value result) {
+        if (s.splits == 1)
+          return;
+        auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
+        Value row = p.queries.kind == RowSpace::Kind::Jagged ? item.row : n.add(n.mul(item.batch, item.queries), item.row);
+        StorePartialOp::create(n.b, loc, row, item.rows, item.head, split.getPart(), result, top, total);
+      });
     }
-    n.pass(result), n.pass(out);
     if (!p.lse)
       return;
     // (top + log2(sum)) ln 2.
     Value lse2 = sum(math::Log2Op::create(n.b, loc, total), top);
     StoreRowsOp::create(n.b, loc, "lse", item.row, item.rows, item.head, batchOf(p.queries, item, true),
                         product(lse2, n.splat(0.6931471805599453, lse2.getType())));
+  }
+
+  void bringOut(Value factor, llvm::function_ref<void(Value result)> also = [](Value) {}) {
+    Value result = n.take(own("Result"), 1, Unit::Threads);
+    Value out = s.outInQ ? n.take(own("Q"), 2, Unit::Threads) : n.take(own("Out"), 0, Unit::Threads);
+    CopyOp::create(n.b, loc, result, out, Value(), factor, PairingAttr());
+    also(result);
+    n.pass(result), n.pass(out);
   }
 
   const Problem &p;

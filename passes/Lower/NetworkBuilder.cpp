@@ -81,7 +81,7 @@ void NetworkBuilder::pass(Value slot) { PassOp::create(b, loc, slot); }
 RankedTensorType NetworkBuilder::registersOf(SlotType slot) {
   const GroupSchedule *group = schedule.groupOf(currentRole);
   RegisterLayout layout = registerLayout(target, slot.getRows(), group ? group->warps : 4);
-  return regTile(layout, slot.getRows(), slot.getCols(), slot.getElementType());
+  return regTile(layout, slot.getRows(), slot.getCols() == 1 ? 0 : slot.getCols(), slot.getElementType());
 }
 
 Value NetworkBuilder::read(Value slot) {

@@ -82,10 +82,7 @@ private:
     if (queries == 0 && p.valueDim > p.headDim)
       c.refuse("has no room for the output over the query tile: v has the larger head dim");
     const bool clears = p.keys.kind == RowSpace::Kind::Jagged;
-    std::vector<std::string> products;
-    for (int64_t tile = 0; tile < tiles; ++tile) // the slot of scores is free when the product behind it has read P
-      llvm::append_range(products, tiles == 1 ? std::vector<std::string>{"qk", "pv"}
-                                              : std::vector<std::string>{own("pv", tile), own("qk", tile)});
+    std::vector<std::string> products; // tcgen05: in the order of issue
     auto addProducers = [&](int64_t warp, int64_t registers) {
       if (target.tcgen05)
         s.groups.push_back({"mma", warp++, 1, registers, products});
@@ -96,11 +93,24 @@ private:
         s.groups.push_back({"spare", warp, 4 - warp % 4, registers, {}});
     };
     if (target.tcgen05) {
-      for (int64_t tile = 0; tile < tiles; ++tile)
-        s.groups.push_back({own("softmax", tile), 4 * tile, 4, tiles == 1 ? 232 : 208, {own("softmax", tile), own("store", tile)}});
-      addProducers(4 * tiles, tiles == 1 ? 96 : 88); // what the groups hold together is what they begin with
       s.pInTmem = true;
-      placeScores(c);
+      const bool scoresFirst = placeScores(c);
+      // A row of scores a thread leaves the output to warps of their own. What all hold is what 128 or 168 registers a
+      // thread give.
+      const bool corrects = rows == 128;
+      std::vector<std::string> corrections, leaving;
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        std::vector<std::string> roles{own("softmax", tile)};
+        (corrects ? leaving : roles).push_back(own("store", tile));
+        if (corrects)
+          corrections.push_back(own("correct", tile));
+        s.groups.push_back({own("softmax", tile), 4 * tile, 4, tiles == 1 ? 232 : 192, roles});
+        products.push_back(own(scoresFirst ? "qk" : "pv", tile)), products.push_back(own(scoresFirst ? "pv" : "qk", tile));
+      }
+      llvm::append_range(corrections, leaving); // both outputs wait for the stores of the item before at once
+      if (corrects)
+        s.groups.push_back({"correct", 4 * tiles, 4, tiles == 1 ? 144 : 80, corrections});
+      addProducers(4 * (tiles + corrects), corrects ? tiles == 1 ? 128 : 48 : 96);
     } else {
       // What the groups hold together is what they begin with; looking at a list takes a few more than loading does.
       int64_t warps = rows / 16, registers = rows == 192 ? 160 : p.range.blocks ? 232 : 240;
@@ -112,7 +122,8 @@ private:
     }
     int64_t smem = tiles * (queries ? queries * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim)
                                     : tileBytes(rows, p.headDim)) +
-                   kStages * tileBytes(keys, p.headDim) + vStages * tileBytes(keys, p.valueDim) + 512;
+                   kStages * tileBytes(keys, p.headDim) + vStages * tileBytes(keys, p.valueDim) + 512 +
+                   (target.tcgen05 ? tiles * 2 * 4 * rows : 0);
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (target.tcgen05 && rows > 128)
       c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128, or 256 for two tiles");
@@ -138,11 +149,17 @@ private:
     return c;
   }
 
-  // Tensor memory of sm_100a: scores as deep as there are columns, weights beside them or else over them.
-  void placeScores(Candidate &c) const {
+  // Tensor memory of sm_100a: scores as deep as there are columns, weights over them unless that leaves a tile only one
+  // slot of scores and softmax has no use for them once it has read them. Returns whether a tile's next scores are free
+  // to be computed before its weights are used.
+  bool placeScores(Candidate &c) const {
     Schedule &s = c.schedule;
     int64_t columns = 0;
-    for (auto [depth, over] : {std::pair<int64_t, bool>{2, false}, {2, true}, {1, false}, {1, true}}) {
+    bool scoresFirst = false;
+    for (auto [depth, over] : {std::pair<int64_t, bool>{2, true}, {1, false}, {1, true}}) {
+      if (!over && s.maxFree)
+        continue;
+      scoresFirst = depth > 1 || !over;
       for (int64_t tile = 0; tile < s.queryTiles; ++tile) {
         const std::string number = s.queryTiles == 1 ? "" : std::to_string(tile);
         s.depths["S" + number] = s.depths["P" + number] = depth;
@@ -155,6 +172,7 @@ private:
         break;
     }
     c.needs(columns, target.tmemColumns, "columns of tensor memory");
+    return scoresFirst;
   }
 
   const Problem &p;

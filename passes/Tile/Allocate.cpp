@@ -16,6 +16,8 @@ namespace {
 FailureOr<int64_t> smemSlotBytes(ChannelOp channel) {
   SlotType type = channel.getSlotType();
   int64_t elementBytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  if (type.getCols() == 1) // a value a row, as it is
+    return type.getRows() * elementBytes;
   if (const char *why = layout::SmemTile::whyInvalid(type.getRows(), type.getCols(), elementBytes); *why)
     return channel.emitOpError("cannot lie in shared memory: ") << why;
   return int64_t(layout::SmemTile(type.getRows(), type.getCols(), elementBytes).slotBytes());

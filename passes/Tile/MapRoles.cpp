@@ -21,13 +21,14 @@ namespace {
 // Key blocks are software-pipelined by whole blocks: step t runs block t of the roles without lag and block t - 1 of
 // those with a lag of 1. Step 0, the loop over 1 … count - 1, and the last block of the lagged roles:
 //   qk(0) softmax(0) | loop t: qk(t) pv(t - 1) softmax(t) | pv(count - 1)
-// Slots that a lagged role takes before its blocks it takes behind step 0: the others need not wait for them.
+// Slots that a lagged role takes before its blocks it takes behind step 0: the others need not wait for them. Where
+// nothing but passes follows the blocks of all roles, each passes on right behind its own last block.
 class GroupProgram {
 public:
   GroupProgram(GroupOp group, const Schedule &schedule, ArrayRef<RoleOp> roles, bool shareScalars)
       : group(group), b(OpBuilder::atBlockEnd(&group.getBody().front())), loc(group.getLoc()), shareScalars(shareScalars) {
     for (RoleOp op : roles) {
-      Role role{op, {}, schedule.lag(op.getSymName().str()), {}, {}};
+      Role role{op, {}, schedule.lag(op.getSymName().str()), {}, {}, false};
       auto blocks = op.getBody().front().getOps<BlocksOp>();
       if (!blocks.empty())
         role.blocks = *blocks.begin();
@@ -53,9 +54,7 @@ public:
       return failure();
     for (Role &role : list) {
       if (role.blocks) {
-        role.map.map(role.blocks.getResults(), role.carried);
-        for (Operation *op = role.blocks->getNextNode(); op; op = op->getNextNode())
-          clone(*op, role);
+        finish(role);
       } else if (&role > &*looping) {
         for (Operation &op : role.op.getBody().front())
           clone(op, role);
@@ -71,6 +70,7 @@ private:
     int64_t lag;
     IRMapping map;
     SmallVector<Value> carried; ///< of the block that comes next
+    bool finished = false;      ///< what follows its blocks has been written
   };
 
   void clone(Operation &op, Role &role, std::optional<int64_t> visit = {}) {
@@ -84,6 +84,21 @@ private:
       if (auto take = dyn_cast<TakeOp>(copy); take && visit)
         take.setVisit(*visit);
     });
+  }
+
+  // What follows the blocks of a role.
+  void finish(Role &role) {
+    if (std::exchange(role.finished, true))
+      return;
+    role.map.map(role.blocks.getResults(), role.carried);
+    for (Operation *op = role.blocks->getNextNode(); op; op = op->getNextNode())
+      clone(*op, role);
+  }
+  static bool onlyPasses(Role *role) {
+    for (Operation *op = role->blocks->getNextNode(); op; op = op->getNextNode())
+      if (!isa<PassOp>(op))
+        return false;
+    return true;
   }
 
   static bool isDeferred(Operation &op, const Role &role) { return role.blocks && role.lag == 1 && isa<TakeOp>(op); }
@@ -192,11 +207,19 @@ private:
       if (end != count)
         loop(looping, end, count, pipelined, true);
     }
+    const bool early = llvm::all_of(looping, onlyPasses);
+    if (early)
+      for (Role *role : looping)
+        if (role->lag == 0)
+          finish(*role);
     if (pipelined) {
       Value last = arith::SubIOp::create(b, loc, count, constant(1));
       for (Role *role : looping)
-        if (role->lag == 1)
+        if (role->lag == 1) {
           block(*role, role->blocks.getBody(), last);
+          if (early)
+            finish(*role);
+        }
     }
     return success();
   }

@@ -3,6 +3,8 @@
 #include "dialect/Tile/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Analysis/EventGraph.h"
+#include "passes/Tile/CoveredHops.h"
 #include "passes/Tile/Hops.h"
 #include "passes/Tile/Passes.h"
 #include "runtime/abi/Target.h"
@@ -21,6 +23,8 @@ public:
     for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
       if (failed(collect(channel)))
         return failure();
+    if (failed(findCovered()))
+      return failure();
     // Registers first: the release of an operand is tied to the wait for its product.
     for (bool registers : {true, false})
       for (ChannelOp channel : order)
@@ -93,12 +97,29 @@ private:
     return success();
   }
 
+  // Hops of loops over key blocks that others cover (passes/Tile/CoveredHops.h): they keep their fences and need no
+  // barrier. wgmma's products have no commits that would cover them.
+  LogicalResult findCovered() {
+    if (!hasKeyBlocks(kernel) || !target.tcgen05 || !schedule.persistent)
+      return success();
+    FailureOr<CoveredHops> found = coveredHops(kernel);
+    if (failed(found))
+      return failure();
+    covered = *found;
+    return success();
+  }
+
   LogicalResult hop(ChannelOp channel, size_t index, Station &from, Station &to, bool wrap) {
     Space space = channel.getSlotType().getSpace();
     FailureOr<HopRule> rule = hopRule(from, to, space, wrap, target);
     if (failed(rule))
       return channel.emitOpError("no rule for a hop from ")
              << stringifyUnit(from.unit()) << " to " << stringifyUnit(to.unit()) << " in " << stringifySpace(space);
+    // What only threads touch needs no fence between proxies.
+    if (llvm::none_of(channelStations[channel.getSymName()], [](Station &s) { return s.unit() != Unit::Threads; }))
+      llvm::erase(rule->before, FenceKind::AsyncProxy);
+    if (covered.count({channel.getSymName().str(), unsigned(index)}))
+      rule->barrier = false;
     StringRef barrier;
     if (rule->barrier)
       barrier = declare(channel, index, wrap,
@@ -348,6 +369,7 @@ private:
   OpBuilder b;
   SmallVector<ChannelOp> order;
   llvm::StringMap<SmallVector<Station>> channelStations;
+  CoveredHops covered;
 };
 
 struct Synchronise : PassWrapper<Synchronise, OperationPass<ModuleOp>> {
