@@ -60,10 +60,10 @@ public:
     const Schedule &s = k.schedule;
     os << k.operation << ": kernel " << k.entry << " for " << k.target << "\n";
     os << "  schedule   " << chosen.name << "\n";
-    os << "  tiles      " << s.tileRows << " query rows, "
+    os << "  tiles      " << (s.queryTiles > 1 ? std::to_string(s.queryTiles) + " x " : "") << s.tileRows << " query rows, "
        << (s.keyRows ? "a loop over key blocks of " + std::to_string(s.keyRows) + " rows, from the last to the first"
                      : "blocks of " + std::to_string(s.block) + " keys")
-       << "; an item is a tile of one head\n";
+       << "; an item is " << (s.queryTiles > 1 ? "those tiles" : "a tile") << " of one head\n";
     os << "  order      " << orderOf(s) << "\n";
     os << "  memory     " << k.smemBytes << " of " << target().smemPerCta << " bytes of shared memory";
     if (target().tmemColumns)
@@ -137,12 +137,19 @@ private:
     cost("tensor core", c.tensor, "");
     cost("exponentials", c.exponential, "");
     cost("arithmetic", c.arithmetic, "");
+    if (c.tmem) { // priced where exponentials run beside other instructions
+      cost("FMA units", c.fma, "");
+      cost("shared memory", c.shared, "operands of products, copies");
+      cost("tensor memory", c.tmem, "");
+    }
     cost("circuit", c.circuit, "critical circuit over the CTAs of an SM: " + c.critical);
     if (c.imbalance > 1) {
       os << "    static striding loses ";
       os << llvm::format("%.0f", 100 * (c.imbalance - 1)) << " % against the hardware's order of CTAs\n";
     }
     cost("total", c.period(), llvm::Twine("bound by ") + c.bound());
+    if (k.keyTile)
+      writeKeyTile(*k.keyTile);
     os << "  clocks per item by role (modelled)\n";
     unsigned width = 12;
     for (const RoleCost &r : c.roles)
@@ -150,6 +157,20 @@ private:
     row({"role", "group", "threads", "copies and products"}, {width, 10, 8, 0});
     for (const RoleCost &r : c.roles)
       row({r.role, r.group, std::to_string(int64_t(r.threads)), std::to_string(int64_t(r.asynchronous))}, {width, 10, 8, 0});
+  }
+
+  // Each unit's work against the time that a key tile takes: the busiest unit, or the circuit.
+  void writeKeyTile(const KeyTileCost &c) {
+    os << "  clocks per key tile of " << k.schedule.keyRows << " keys and " << k.schedule.itemRows()
+       << " queries, and how busy that keeps each unit (modelled)\n";
+    auto unit = [&](llvm::StringRef name, double clocks) {
+      std::string busy;
+      llvm::raw_string_ostream(busy) << llvm::format("%3.0f", 100 * clocks / c.period()) << " %";
+      cost(name, clocks, busy);
+    };
+    unit("tensor core", c.tensor), unit("MUFU", c.exponential), unit("FMA units", c.fma), unit("issue", c.issue);
+    unit("shared memory", c.shared), unit("tensor memory", c.tmem), unit("L2", c.l2), unit("circuit", c.circuit);
+    cost("a key tile", c.period(), c.circuit > c.bound() ? "latency" : "the busiest unit");
   }
 
   void writeWhy() {
@@ -202,6 +223,12 @@ json::Object costJson(const Candidate &c) {
   return o;
 }
 
+json::Object keyTileJson(const KeyTileCost &c) {
+  return json::Object{{"tensor_core", c.tensor}, {"mufu", c.exponential}, {"fma", c.fma},   {"issue", c.issue},
+                      {"shared_memory", c.shared}, {"tensor_memory", c.tmem}, {"l2", c.l2}, {"circuit", c.circuit},
+                      {"total", c.period()}};
+}
+
 json::Object kernelJson(const KernelReport &k) {
   json::Array groups, channels, barriers, candidates;
   for (const GroupSchedule &g : k.schedule.groups)
@@ -224,7 +251,7 @@ json::Object kernelJson(const KernelReport &k) {
   for (const Candidate &c : k.candidates)
     candidates.push_back(costJson(c));
   const Schedule &s = k.schedule;
-  return json::Object{{"operation", k.operation},
+  json::Object o{{"operation", k.operation},
                       {"entry", k.entry},
                       {"target", k.target},
                       {"tile_rows", s.tileRows},
@@ -242,6 +269,9 @@ json::Object kernelJson(const KernelReport &k) {
                       {"smem_map", mapJson(k, "smem")},
                       {"tmem_map", mapJson(k, "tmem")},
                       {"candidates", std::move(candidates)}};
+  if (k.keyTile)
+    o["modelled_clocks_per_key_tile"] = keyTileJson(*k.keyTile);
+  return o;
 }
 } // namespace
 

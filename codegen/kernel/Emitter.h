@@ -169,6 +169,7 @@ private:
   void emitSync();
   // codegen/kernel/Mathematics.cpp
   mlir::LogicalResult emitMath(mlir::Operation &op);
+  bool isPacked(mlir::Operation &op) const;
   void emitMaskTail(tile::MaskTailOp op);
   void emitMaskKeys(tile::MaskKeysOp op);
   mlir::LogicalResult emitMapPairs(tile::MapPairsOp op);

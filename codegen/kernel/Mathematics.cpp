@@ -1,5 +1,6 @@
 // codegen/kernel/Mathematics.cpp - register tiles: elementwise arithmetic, masks, reductions.
 #include "codegen/kernel/Emitter.h"
+#include "codegen/kernel/Exponential.h"
 #include "codegen/kernel/Expressions.h"
 #include "codegen/kernel/KeyMask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,6 +41,13 @@ LogicalResult Emitter::emitScalar(Operation &op) {
   return success();
 }
 
+// Arithmetic of whole tiles in loops over key blocks, where the issue slots are what it costs.
+bool Emitter::isPacked(Operation &op) const {
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  return target.tcgen05 && schedule.keyRows && type.getRank() == 2 && registerCount(type) % 2 == 0 &&
+         isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(op);
+}
+
 LogicalResult Emitter::emitMath(Operation &op) {
   if (op.getNumResults() != 1)
     return op.emitOpError("has no lowering in a tile program");
@@ -59,7 +67,25 @@ LogicalResult Emitter::emitMath(Operation &op) {
   SmallVector<SmallVector<Value>> in;
   for (Value operand : op.getOperands())
     in.push_back(tiles[operand]);
-  for (size_t r = 0, n = registerCount(type); r < n; ++r) {
+  if (auto polynomial = op.getAttrOfType<IntegerAttr>("tile.polynomial"); polynomial && isa<math::Exp2Op>(op)) {
+    tiles[result] = exponentials(b, loc, in[0], polynomial.getInt());
+    return success();
+  }
+  const size_t count = registerCount(type);
+  if (isPacked(op)) {
+    // Two elements an instruction (sm_100, .f32x2).
+    for (size_t r = 0; r < count; r += 2) {
+      auto x = [&](unsigned i) { return packVector(b, loc, {in[i][r], in[i][r + 1]}); };
+      Value v = isa<arith::AddFOp>(op)   ? addF(b, loc, x(0), x(1))
+                : isa<arith::SubFOp>(op) ? subF(b, loc, x(0), x(1))
+                : isa<arith::MulFOp>(op) ? mulF(b, loc, x(0), x(1))
+                                         : codegen::fma(b, loc, x(0), x(1), x(2));
+      llvm::append_range(out, unpackVector(b, loc, v));
+    }
+    tiles[result] = out;
+    return success();
+  }
+  for (size_t r = 0; r < count; ++r) {
     auto x = [&](unsigned i) { return in[i][r]; };
     Value v;
     if (isa<arith::AddFOp>(op))
@@ -171,7 +197,14 @@ void Emitter::emitRowReduce(RowReduceOp op) {
   auto tree = [&](ArrayRef<Value> values) { return max ? maxTree(b, loc, values) : addTree(b, loc, values); };
   SmallVector<Value> out;
   auto acrossQuad = [&](Value v) { return max ? quadMax(b, loc, v) : quadAdd(b, loc, v); };
-  if (layoutOf(op.getTile().getType()) == RegisterLayout::Rows) {
+  if (layoutOf(op.getTile().getType()) == RegisterLayout::Rows && !max && schedule.keyRows && in.size() % 2 == 0) {
+    // Halves of the row side by side, two sums an instruction.
+    SmallVector<Value> pairs;
+    for (size_t r = 0; r < in.size(); r += 2)
+      pairs.push_back(packVector(b, loc, {in[r], in[r + 1]}));
+    SmallVector<Value> halves = unpackVector(b, loc, addTree(b, loc, pairs));
+    out.push_back(addF(b, loc, halves[0], halves[1]));
+  } else if (layoutOf(op.getTile().getType()) == RegisterLayout::Rows) {
     out.push_back(tree(in));
   } else if (cast<RankedTensorType>(op.getTile().getType()).getRank() == 1) {
     for (Value v : in)

@@ -146,14 +146,18 @@ private:
       if (!s.outInQ)
         n.channel(own("Out"), M, p.valueDim, p.element, Space::Smem, {finisher(), own("store")});
     });
-    // What softmax tells the correction: by how much each row's maximum grew, and the factor of its output. These come
-    // last: they need no alignment.
+    // What softmax tells the correction: by how much each row's maximum grew, the factor of its output, and what a part
+    // of its keys leaves. These come last: they need no alignment.
     forTiles([&] {
       if (!corrects())
         return;
+      std::vector<const char *> names{"Factor"};
       if (!s.maxFree)
-        n.channel(own("Growth"), M, 1, f32, Space::Smem, {own("softmax"), own("correct")});
-      n.channel(own("Factor"), M, 1, f32, Space::Smem, {own("softmax"), own("correct")});
+        names.push_back("Growth");
+      if (s.splits != 1)
+        names.insert(names.end(), {"Top", "Sum"});
+      for (const char *name : names)
+        n.channel(own(name), M, 1, f32, Space::Smem, {own("softmax"), own("correct")});
     });
   }
 
@@ -316,7 +320,10 @@ private:
   Value weightsOf(Value scores, Value top) {
     Value exponent = math::FmaOp::create(n.b, loc, scores, n.splat(c, scores.getType()),
                                          n.broadcast(negate(top), scores));
-    return math::Exp2Op::create(n.b, loc, exponent);
+    auto weights = math::Exp2Op::create(n.b, loc, exponent);
+    if (s.polynomial)
+      weights->setAttr("tile.polynomial", n.b.getI64IntegerAttr(s.polynomial));
+    return weights;
   }
   Value difference(Value x, Value y) { return arith::SubFOp::create(n.b, loc, x, y); }
   Value decay(Value from, Value to) { return math::Exp2Op::create(n.b, loc, difference(from, to)); }
@@ -403,11 +410,8 @@ private:
     Value moves = arith::CmpFOp::create(n.b, loc, arith::CmpFPredicate::OGT, difference(candidate, top), limit);
     Value newTop = arith::SelectOp::create(n.b, loc, moves, candidate, top), growth = difference(newTop, top);
     const bool keeps = keeper() == own("softmax");
-    if (!keeps) {
-      Value told = n.take(own("Growth"), 0, Unit::Threads);
-      WriteOp::create(n.b, loc, growth, told);
-      n.pass(told);
-    }
+    if (!keeps)
+      tell("Growth", growth);
     Value weights = weightsOf(scores, newTop);
     Value newTotal = math::FmaOp::create(n.b, loc, total, math::Exp2Op::create(n.b, loc, negate(growth)),
                                          n.reduce(Reduction::Add, weights, true));
@@ -432,25 +436,36 @@ private:
     n.pass(o);
   }
 
+  // One value a row from softmax to the correction.
+  void tell(const char *channel, Value values) {
+    Value slot = n.take(own(channel), 0, Unit::Threads);
+    WriteOp::create(n.b, loc, values, slot);
+    n.pass(slot);
+  }
+  Value told(const char *channel) {
+    Value slot = n.take(own(channel), 1, Unit::Threads), values = n.read(slot);
+    n.pass(slot);
+    return values;
+  }
+
   void addCorrection() {
     n.role(own("correct"), [&](Item item) {
-      auto take = [&](const char *channel) { return n.take(own(channel), channel == StringRef("O") ? 0 : 1, Unit::Threads); };
       if (!s.maxFree)
         n.blocks(
             keyBlocks(item).count, {},
             [&](Value) -> NetworkBuilder::Values {
-              n.pass(take("Growth")), n.pass(take("O")); // nothing is in them yet
+              // Nothing is in them yet.
+              n.pass(n.take(own("Growth"), 1, Unit::Threads)), n.pass(n.take(own("O"), 0, Unit::Threads));
               return {};
             },
             [&](Value, NetworkBuilder::Values) -> NetworkBuilder::Values {
-              Value slot = take("Growth"), growth = n.read(slot);
-              n.pass(slot);
-              rescale(growth);
+              rescale(told("Growth"));
               return {};
             });
-      Value slot = take("Factor"), factor = n.read(slot);
-      n.pass(slot);
-      bringOut(factor);
+      Value factor = told("Factor"), top, total;
+      if (s.splits != 1)
+        top = told("Top"), total = told("Sum");
+      bringOut(part(item), factor, top, total);
     });
   }
 
@@ -492,17 +507,11 @@ private:
     Value atLeast = arith::MaximumFOp::create(n.b, loc, total, n.splat(1e-30, total.getType()));
     Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, total.getType()), atLeast);
     if (corrects()) {
-      Value slot = n.take(own("Factor"), 0, Unit::Threads);
-      WriteOp::create(n.b, loc, inverse, slot);
-      n.pass(slot);
+      tell("Factor", inverse);
+      if (s.splits != 1)
+        tell("Top", top), tell("Sum", total);
     } else {
-      bringOut(inverse, [&](Value result) {
-        if (s.splits == 1)
-          return;
-        auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
-        Value row = p.queries.kind == RowSpace::Kind::Jagged ? item.row : n.add(n.mul(item.batch, item.queries), item.row);
-        StorePartialOp::create(n.b, loc, row, item.rows, item.head, split.getPart(), result, top, total);
-      });
+      bringOut(item, inverse, top, total);
     }
     if (!p.lse)
       return;
@@ -512,11 +521,15 @@ private:
                         product(lse2, n.splat(0.6931471805599453, lse2.getType())));
   }
 
-  void bringOut(Value factor, llvm::function_ref<void(Value result)> also = [](Value) {}) {
+  void bringOut(Item item, Value factor, Value top, Value total) {
     Value result = n.take(own("Result"), 1, Unit::Threads);
     Value out = s.outInQ ? n.take(own("Q"), 2, Unit::Threads) : n.take(own("Out"), 0, Unit::Threads);
     CopyOp::create(n.b, loc, result, out, Value(), factor, PairingAttr());
-    also(result);
+    if (s.splits != 1) {
+      auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
+      Value row = p.queries.kind == RowSpace::Kind::Jagged ? item.row : n.add(n.mul(item.batch, item.queries), item.row);
+      StorePartialOp::create(n.b, loc, row, item.rows, item.head, split.getPart(), result, top, total);
+    }
     n.pass(result), n.pass(out);
   }
 

@@ -12,12 +12,15 @@ using namespace fovea;
 using namespace fovea::tile;
 
 const char *Cost::bound() const {
-  double busiest = std::max({memory, l2, tensor, exponential, arithmetic, circuit});
+  double busiest = std::max({memory, l2, tensor, exponential, arithmetic, fma, shared, tmem, circuit});
   return busiest == memory        ? "memory"
          : busiest == l2          ? "L2"
          : busiest == tensor      ? "tensor core"
          : busiest == exponential ? "exponentials"
          : busiest == arithmetic  ? "arithmetic"
+         : busiest == fma         ? "FMA units"
+         : busiest == shared      ? "shared memory"
+         : busiest == tmem        ? "tensor memory"
                                   : "latency";
 }
 
@@ -25,7 +28,8 @@ namespace {
 // What one op costs: its threads' clocks, the clocks until its asynchronous work is done, and the units' work.
 struct OpCost {
   double threads = 0, asynchronous = 0;
-  double bytes = 0, tensor = 0, exponential = 0, arithmetic = 0;
+  double issue = 0, special = 0; ///< more of its threads' clocks: instructions, and what waits for the special unit
+  double bytes = 0, tensor = 0, exponential = 0, arithmetic = 0, fma = 0, shared = 0, tmem = 0;
 };
 
 int64_t elements(Type type) {
@@ -40,7 +44,36 @@ class Pricer {
 public:
   Pricer(KernelOp kernel, const Schedule &schedule, const Target &target)
       : kernel(kernel), schedule(schedule), target(target), rates(unitRates(target)),
-        bytesPerClock(rates.hbmBytesPerSecond / (target.sms * rates.clockGhz * 1e9)) {}
+        bytesPerClock(rates.hbmBytesPerSecond / (target.sms * rates.clockGhz * 1e9)),
+        overlaps(target.tcgen05 && schedule.keyRows) {}
+
+  KeyTileCost keyTile(bool coldPaths) {
+    counted = coldPaths;
+    KeyTileCost cost;
+    for (GroupOp group : kernel.getBody().getOps<GroupOp>())
+      for (LoopOp loop : group.getBody().getOps<LoopOp>())
+        if (!loop.getEdge())
+          loop.getBody().walk([&](Operation *op) {
+            if (op->getParentOfType<RareOp>() && !coldPaths)
+              return;
+            OpCost c = priceOp(*op, group);
+            if (isa<LoadOp>(op))
+              cost.l2 += c.bytes / rates.l2Bytes;
+            cost.tensor += c.tensor, cost.exponential += c.exponential, cost.fma += c.fma, cost.issue += c.arithmetic;
+            cost.shared += c.shared, cost.tmem += c.tmem;
+          });
+    auto circuit = [&](unsigned blocks) -> double {
+      FailureOr<EventGraph> graph = EventGraph::build(kernel, blocks);
+      if (failed(graph))
+        return 0;
+      programClocks.clear();
+      addDurations(*graph);
+      std::optional<Circuit> critical = graph->findCritical();
+      return critical ? critical->period() : 0;
+    };
+    cost.circuit = (circuit(kPricedBlocks + 4) - circuit(kPricedBlocks)) / 4;
+    return cost;
+  }
 
   Cost run(std::string &refusal) {
     Cost cost;
@@ -75,7 +108,7 @@ private:
         r.role = cast<StringAttr>(role).str(), r.group = group.getSymName().str();
       }
       for (const ProgramOp &step : unrolledProgram(group, kPricedBlocks)) {
-        if (step.rare)
+        if (step.rare && !counted)
           continue;
         Operation &op = *step.op;
         OpCost c = priceOp(op, group);
@@ -87,8 +120,9 @@ private:
         cost.tensor += c.tensor;
         cost.exponential += c.exponential;
         cost.arithmetic += c.arithmetic;
+        cost.fma += c.fma, cost.shared += c.shared, cost.tmem += c.tmem;
         if (auto role = op.getAttrOfType<StringAttr>("tile.role")) {
-          roles[role.getValue()].threads += c.threads;
+          roles[role.getValue()].threads += c.threads + c.issue + c.special;
           roles[role.getValue()].asynchronous += c.asynchronous;
         }
       }
@@ -126,6 +160,12 @@ private:
         break;
       case Edge::Kind::Full:
       case Edge::Kind::Empty: {
+        // Products that one thread issues run one behind the other.
+        if (overlaps && from.group == to.group && TakeOp(from.take).getUnit() == Unit::Tensor) {
+          for (Operation *user : TakeOp(from.take).getSlot().getUsers())
+            edge.duration = std::max(edge.duration, priceOp(*user, graph.groups[from.group]).tensor);
+          break;
+        }
         edge.duration = from.group == to.group && TakeOp(from.take).getUnit() == Unit::Threads ? rates.groupSync
                                                                                                : rates.handover;
         for (Operation *user : TakeOp(from.take).getSlot().getUsers())
@@ -157,11 +197,13 @@ private:
   }
 
   double threadsBetween(const EventGraph &graph, size_t group, unsigned from, unsigned to) {
-    double clocks = 0;
+    double clocks = 0, issue = 0, special = 0;
     for (unsigned i = from + 1; i < to; ++i)
-      if (!graph.bodies[group][i].rare)
-        clocks += priceOp(*graph.bodies[group][i].op, graph.groups[group]).threads;
-    return clocks;
+      if (!graph.bodies[group][i].rare || counted) {
+        OpCost c = priceOp(*graph.bodies[group][i].op, graph.groups[group]);
+        clocks += c.threads, issue += c.issue, special += c.special;
+      }
+    return clocks + (overlaps ? std::max(issue, special) : issue + special);
   }
 
   OpCost priceOp(Operation &op, GroupOp group) {
@@ -172,15 +214,30 @@ private:
     const double lanes = std::min<double>(rates.issue, 32 * warps);
     const double mufu = std::min(rates.mufu, rates.mufu / 4 * warps);
     auto compute = [&](double instructions) {
-      c.threads += instructions / teams / lanes;
+      (overlaps ? c.issue : c.threads) += instructions / teams / lanes;
       c.arithmetic += instructions / rates.issue;
     };
+    // f32 products and sums of whole tiles take two elements an instruction where they are packed, but each its own FMA unit.
+    auto arithmetic = [&](double n, double units = 1) {
+      compute(overlaps ? n / 2 : n);
+      if (overlaps)
+        c.fma += units * n / rates.issue;
+    };
+    auto tensorTraffic = [&](double bytes) {
+      c.tmem += bytes / rates.tmemBytes;
+      c.threads += bytes / teams / rates.tmemBytes;
+    };
+    auto inTmem = [&](Value slot) { return overlaps && cast<SlotType>(slot.getType()).getSpace() == Space::Tmem; };
     auto slotElements = [](Value slot) {
       auto type = cast<SlotType>(slot.getType());
       return double(type.getRows() * type.getCols());
     };
     auto slotBytes = [](Value slot) { return double(cast<SlotType>(slot.getType()).getBytes()); };
-    auto sharedTraffic = [&](double bytes) { c.threads += bytes / teams / rates.sharedBytes; };
+    auto sharedTraffic = [&](double bytes) {
+      c.threads += bytes / teams / rates.sharedBytes;
+      if (overlaps)
+        c.shared += bytes / rates.sharedBytes;
+    };
     // The ops of an expression on each of n elements; functions take the special unit, about twice each.
     auto evaluate = [&](Block &body, double n) {
       auto isFunction = [](Operation &op) { return op.getDialect()->getNamespace() == "math"; };
@@ -198,11 +255,15 @@ private:
           // Boxes of 32 rows and 128 bytes.
           c.threads = slotBytes(load.getSlot()) / 4096 * rates.tmaIssue;
           c.asynchronous = rates.loadLatency + slotBytes(load.getSlot()) / (4 * bytesPerClock);
+          if (overlaps)
+            c.shared = slotBytes(load.getSlot()) / rates.sharedBytes;
         })
         .Case([&](StoreOp store) {
           c.bytes = slotBytes(store.getSlot());
           c.threads = rates.tmaIssue;
           c.asynchronous = rates.storeLatency + c.bytes / rates.sharedBytes;
+          if (overlaps)
+            c.shared = c.bytes / rates.sharedBytes;
         })
         .Case([&](StoreRowsOp store) {
           c.bytes = 4.0 * elements(store.getValues().getType());
@@ -219,24 +280,35 @@ private:
           c.tensor = 2 * rows * width * across / (rates.tensorFlops * (rows == 64 ? rates.halfTileFactor : 1));
           c.threads = rates.dependent;
           c.asynchronous = rates.productLatency + c.tensor / teams;
+          for (Value operand : {mma.getA(), mma.getB()})
+            if (overlaps && cast<SlotType>(operand.getType()).getSpace() == Space::Smem)
+              c.shared += slotBytes(operand) / rates.sharedBytes;
           c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4);
         })
         .Case([&](ReadOp read) {
           if (cast<SlotType>(read.getSlot().getType()).getSpace() != Space::Registers) {
-            compute(slotElements(read.getSlot()));
+            if (inTmem(read.getSlot()))
+              tensorTraffic(slotBytes(read.getSlot()));
+            else
+              compute(slotElements(read.getSlot()));
             c.threads += 2 * rates.dependent;
           }
         })
         .Case([&](WriteOp write) {
           compute(slotElements(write.getSlot()) / 2); // one conversion a pair
           if (cast<SlotType>(write.getSlot().getType()).getSpace() != Space::Registers) {
-            sharedTraffic(slotBytes(write.getSlot()));
+            if (inTmem(write.getSlot()))
+              tensorTraffic(slotBytes(write.getSlot()));
+            else
+              sharedTraffic(slotBytes(write.getSlot()));
             c.threads += rates.dependent;
           }
         })
         .Case([&](CopyOp copy) {
           compute(1.5 * slotElements(copy.getTo()));
           sharedTraffic(slotBytes(copy.getTo()));
+          if (inTmem(copy.getFrom()))
+            tensorTraffic(slotBytes(copy.getFrom()));
           c.threads += 3 * rates.dependent;
           if (copy.getTable())
             turn(copy.getTo(), copy.getTable());
@@ -249,7 +321,8 @@ private:
         })
         .Case<ClearTailOp, MaskTailOp, MaskKeysOp>([&](auto) { c.threads = rates.dependent / 2; }) // full tiles skip the work
         .Case([&](RowReduceOp reduce) {
-          compute(double(elements(reduce.getTile().getType())));
+          // Packed sums, maxima of three.
+          arithmetic(double(elements(reduce.getTile().getType())), reduce.getKind() == Reduction::Add);
           c.threads += 2 * rates.dependent;
         })
         .Case([&](MapPairsOp map) {
@@ -266,19 +339,30 @@ private:
         })
         .Case<math::Exp2Op, math::Log2Op, math::TanhOp>([&](auto special) {
           double n = double(elements(special.getType()));
-          c.exponential = n / rates.mufu;
-          c.threads = n / teams / mufu;
+          auto attribute = special->template getAttrOfType<IntegerAttr>("tile.polynomial");
+          const double polynomial = attribute ? attribute.getInt() / 16.0 * n : 0;
+          c.exponential = (n - polynomial) / rates.mufu;
+          (overlaps ? c.special : c.threads) += (n - polynomial) / teams / mufu;
+          if (overlaps) // see codegen/kernel/Exponential.h: 14 instructions a pair, 8 products and sums an element
+            compute(n - polynomial + 7 * polynomial), c.fma += 8 * polynomial / rates.issue;
         })
         .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp, StorePartialOp>([](auto) {}) // parts are for idle chips
         .Case([&](ScaleOp scale) {
+          if (inTmem(scale.getSlot()))
+            return arithmetic(slotElements(scale.getSlot())), tensorTraffic(2 * slotBytes(scale.getSlot()));
           compute(slotElements(scale.getSlot()));
           if (cast<SlotType>(scale.getSlot().getType()).getSpace() != Space::Registers)
             compute(2 * slotElements(scale.getSlot()));
         })
         .Case([&](SyncOp) { c.threads = rates.groupSync; })
         .Default([&](Operation *other) {
-          if (other->getNumResults() == 1)
-            compute(double(elements(other->getResult(0).getType())));
+          if (other->getNumResults() != 1)
+            return;
+          double n = double(elements(other->getResult(0).getType()));
+          if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(other))
+            arithmetic(n);
+          else
+            compute(n);
         });
     return c;
   }
@@ -288,10 +372,18 @@ private:
   const Target &target;
   const UnitRates rates;
   const double bytesPerClock;
+  // A thread's exponentials run beside its other instructions: what counts is the longer of the two. On sm_90a the sum
+  // agrees with what was timed.
+  const bool overlaps;
+  bool counted = false; ///< cold paths are priced as if they were always taken
   llvm::DenseMap<std::pair<unsigned, unsigned>, double> programClocks;
 };
 } // namespace
 
 Cost fovea::price(KernelOp kernel, const Schedule &schedule, const Target &target, std::string &refusal) {
   return Pricer(kernel, schedule, target).run(refusal);
+}
+
+KeyTileCost fovea::priceKeyTile(KernelOp kernel, const Schedule &schedule, const Target &target, bool coldPaths) {
+  return Pricer(kernel, schedule, target).keyTile(coldPaths);
 }

@@ -23,7 +23,8 @@ struct Cost {
   double l2 = 0;          ///< key blocks, which other items have brought to L2, over the SM's share of its bandwidth
   double tensor = 0;      ///< products over the tensor core's rate
   double exponential = 0; ///< ex2 over the MUFU's rate
-  double arithmetic = 0;  ///< other register arithmetic over the issue rate
+  double arithmetic = 0;  ///< register arithmetic over the issue rate; exponentials' own instructions only where overlaps() says so
+  double fma = 0, shared = 0, tmem = 0; ///< likewise there: f32 products and sums, bytes of shared and of tensor memory
   double circuit = 0;     ///< period of the critical circuit of the event graph, over the CTAs that share the SM
   double imbalance = 1;   ///< loss of static striding (persistent) against the hardware's order of CTAs
   std::string critical;   ///< that circuit by name
@@ -31,11 +32,23 @@ struct Cost {
 
   /// Clocks per item: the busiest unit or the critical circuit, whichever takes longer.
   double period() const {
-    return imbalance * std::max({memory, l2, tensor, exponential, arithmetic, circuit});
+    return imbalance * std::max({memory, l2, tensor, exponential, arithmetic, fma, shared, tmem, circuit});
   }
   /// "memory", "L2", "tensor core", "exponentials", "arithmetic" or "latency" (the circuit).
   const char *bound() const;
 };
+
+/// What one more key tile of its loop costs an item, in clocks of one SM. Modelled, not measured.
+struct KeyTileCost {
+  double tensor = 0, exponential = 0, fma = 0, issue = 0, shared = 0, tmem = 0, l2 = 0; ///< work over each unit's rate
+  double circuit = 0; ///< what it adds to the critical circuit
+  /// The busiest unit, and that or the circuit.
+  double bound() const { return std::max({tensor, exponential, fma, issue, shared, tmem, l2}); }
+  double period() const { return std::max(bound(), circuit); }
+};
+
+/// Of a mapped kernel that loops over key blocks on sm_100a. `coldPaths`: as if each block took them.
+KeyTileCost priceKeyTile(tile::KernelOp kernel, const tile::Schedule &schedule, const Target &target, bool coldPaths = false);
 
 /// Prices a kernel whose roles are mapped to groups. An error (out of balance, or a deadlock as the cycle of waits) is
 /// returned as text in `refusal`, and the cost is then void.

@@ -17,11 +17,38 @@ public:
       for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : keyRows())
         for (auto [k, v] : stages())
           for (int64_t queries : {2, 1, 0})
-            all.push_back(candidate(rows, tiles, keys, k, v, queries));
+            all.push_back(candidate({rows, tiles, keys, k, v, queries, o.softmax ? *o.softmax == "max_free" : canFreeze()}));
+    return all;
+  }
+
+  // sm_100a, of the best of those: exponentials that the FMA units compute, and the other softmax.
+  std::vector<Candidate> refine(const Candidate &best) {
+    const Choice choice = choices.at(best.name);
+    std::vector<Candidate> all{best};
+    for (bool maxFree : {true, false})
+      for (int64_t polynomial : {0, 2, 4, 6}) {
+        Choice other = choice;
+        other.maxFree = maxFree, other.polynomial = polynomial;
+        if ((o.softmax || !canFreeze()) && maxFree != choice.maxFree)
+          continue;
+        if (maxFree != choice.maxFree || polynomial)
+          all.push_back(candidate(other));
+      }
     return all;
   }
 
 private:
+  // `tiles` of queries in flight; `queries`: how many of each are in shared memory; 0: one, through which, or over
+  // which, the output leaves.
+  struct Choice {
+    int64_t rows, tiles, keys, kStages, vStages, queries;
+    bool maxFree;
+    int64_t polynomial = 0;
+  };
+
+  // bf16 has the exponents that a frozen maximum needs; f16 does not.
+  bool canFreeze() const { return p.element.isBF16(); }
+
   // Rows of a tile of queries, and how many are in flight. One product of tcgen05 has 128 rows at most.
   std::vector<std::pair<int64_t, int64_t>> tileRows() const {
     if (o.tileRows)
@@ -49,15 +76,13 @@ private:
     return layout::SmemTile(uint32_t(rows), uint32_t(cols), 2).slotBytes();
   }
 
-  // `tiles` of queries in flight; `queries`: how many of each are in shared memory; 0: one, through which, or over
-  // which, the output leaves.
-  Candidate candidate(int64_t rows, int64_t tiles, int64_t keys, int64_t kStages, int64_t vStages, int64_t queries) const {
+  Candidate candidate(Choice choice) {
+    const int64_t rows = choice.rows, tiles = choice.tiles, keys = choice.keys, kStages = choice.kStages,
+                  vStages = choice.vStages, queries = choice.queries, polynomial = choice.polynomial;
     Candidate c;
     Schedule &s = c.schedule;
     s.tileRows = rows, s.queryTiles = tiles, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
-    // bf16 has the exponents that a frozen maximum needs; f16 does not.
-    const bool canFreeze = p.element.isBF16();
-    s.maxFree = o.softmax ? *o.softmax == "max_free" : canFreeze;
+    s.maxFree = choice.maxFree, s.polynomial = polynomial;
     // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few.
     s.splits = o.splits ? *o.splits : p.queries == p.keys ? 1 : 0;
     s.outInQ = queries == 0 && !target.tcgen05;
@@ -76,7 +101,9 @@ private:
              (vStages != kStages ? " + " + std::to_string(vStages) : "") + " stages, " +
              (queries == 2   ? "2 query tiles"
               : queries == 1 ? "1 query tile"
-                             : "output over the query tile");
+                             : "output over the query tile") +
+             (polynomial ? ", " + std::to_string(polynomial) + "/16 of exp2 on FMA units" : "");
+    choices[c.name] = choice;
     if (s.outInQ && p.headDim != p.valueDim)
       c.refuse("needs equal head dims of q and v to send the output through the query tile");
     if (queries == 0 && p.valueDim > p.headDim)
@@ -123,7 +150,7 @@ private:
     int64_t smem = tiles * (queries ? queries * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim)
                                     : tileBytes(rows, p.headDim)) +
                    kStages * tileBytes(keys, p.headDim) + vStages * tileBytes(keys, p.valueDim) + 512 +
-                   (target.tcgen05 ? tiles * 2 * 4 * rows : 0);
+                   (target.tcgen05 ? tiles * (s.splits == 1 ? 2 : 4) * 4 * rows : 0);
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (target.tcgen05 && rows > 128)
       c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128, or 256 for two tiles");
@@ -138,7 +165,7 @@ private:
       if (list->keyBlock % keys)
         c.refuse("has key tiles across the list's blocks of " + std::to_string(list->keyBlock) + " keys: tile_n must divide them");
     }
-    if (s.maxFree && !canFreeze)
+    if (s.maxFree && !canFreeze())
       c.refuse("cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
       c.refuse("is one CTA per SM by construction");
@@ -178,10 +205,18 @@ private:
   const Problem &p;
   const Target &target;
   const ScheduleOverrides &o;
+  std::map<std::string, Choice> choices; ///< by the candidate's name
 };
 } // namespace
 
 llvm::Expected<std::vector<Candidate>> fovea::enumerateFlash(const Problem &problem, const Target &target,
                                                              const ScheduleOverrides &overrides) {
-  return rank(Enumerator(problem, target, overrides).run(), problem, target, buildFlash);
+  Enumerator enumerator(problem, target, overrides);
+  auto ranked = rank(enumerator.run(), problem, target, buildFlash);
+  if (!ranked || !target.tcgen05)
+    return ranked;
+  auto refined = rank(enumerator.refine(ranked->front()), problem, target, buildFlash);
+  if (refined)
+    refined->insert(refined->end(), std::next(ranked->begin()), ranked->end());
+  return refined;
 }

@@ -11,6 +11,9 @@ KernelReport fovea::report(KernelOp kernel, StringRef operation, const std::vect
   r.entry = kernel.getSymName().str();
   r.target = kernel.getTarget().str();
   r.candidates = candidates;
+  const Target *target = findTarget(r.target);
+  if (target && target->tcgen05 && r.schedule.keyRows)
+    r.keyTile = priceKeyTile(kernel, r.schedule, *target);
   if (llvm::Expected<Schedule> schedule = Schedule::fromAttr(kernel.getSchedule()))
     r.schedule = std::move(*schedule);
   else

@@ -32,6 +32,7 @@ struct KernelReport {
   std::vector<ChannelReport> channels;
   std::vector<BarrierReport> barriers;
   int64_t smemBytes = 0, tmemColumns = 0;
+  std::optional<KeyTileCost> keyTile; ///< sm_100a, where items loop over key blocks
   std::vector<Candidate> candidates; ///< ranked; the first is this kernel
 };
 

@@ -26,6 +26,7 @@ struct UnitRates {
   double tmaIssue = 8;       ///< clocks between two TMA instructions of one thread
   double dependent = 25;     ///< clocks of a short chain of dependent instructions
   double groupSync = 30;     ///< clocks of a named barrier
+  double tmemBytes = 512;    ///< bytes to or from tensor memory: a column of its lanes a clock; a rough figure, not measured
   double productGap = 0;     ///< clocks that the tensor core idles for each product of a warpgroup
 };
 
