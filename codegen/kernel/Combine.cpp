@@ -86,9 +86,18 @@ private:
     Type pair = VectorType::get({2}, f32);
     auto stats = unpackVector(b, loc, loadGlobal(b, loc, pair, globalElement(b, loc, argument(params.scalar("partial_stats")), pair, partialRow(clamped(lane)))));
     Value top = reduce(stats[0], [&](Value x, Value y) { return maxF(b, loc, x, y); });
+    // A sink is one more term (passes/Lower/Softmax.h).
+    Value term;
+    if (auto sink = kernel->getAttrOfType<StringAttr>("sink")) {
+      Value address = globalElement(b, loc, argument(params.pointer(sink.getValue())), f32, wide(head));
+      term = mulF(b, loc, loadGlobal(b, loc, f32, address), constF32(b, loc, 1.44269504f));
+      top = maxF(b, loc, top, term);
+    }
     Value factor = codegen::select(b, loc, mine, ex2(b, loc, subF(b, loc, stats[0], top)), constF32(b, loc, 0));
     Value sum = codegen::select(b, loc, mine, mulF(b, loc, factor, stats[1]), constF32(b, loc, 0));
     sum = reduce(sum, [&](Value x, Value y) { return addF(b, loc, x, y); });
+    if (term)
+      sum = addF(b, loc, sum, ex2(b, loc, subF(b, loc, term, top)));
     // A row without a key has the sum 0 and outputs of 0: any finite factor will do.
     Value inverse = rcp(b, loc, maxF(b, loc, sum, constF32(b, loc, 1e-30f)));
     // maxF drops a NaN; a sum that is one makes the row NaN.

@@ -13,7 +13,9 @@ LogicalResult Emitter::emitMapElements(MapElementsOp op) {
   const uint32_t columns = uint32_t(cast<SlotType>(op.getInputs().front().getType()).getCols());
   const uint32_t step = holdsRows() ? 16 : 32; // columns in registers at a time: 16 registers a thread
   auto scalar = [&](Value v) { return scalars.lookup(v); };
-  auto lookup = [&](LookupOp at, ValueRange indices) { return emitLookup(at, indices); };
+  auto lookup = [&](LookupOp at, ValueRange indices) {
+    return emitLookup(at.getTable(), at.getValue().getType(), indices);
+  };
   for (uint32_t col = 0; col < columns; col += step) {
     TileElements elements(b, loc, layout, step, warpRow(), lane);
     elements.firstColumn = elements.firstColumn ? addI32(b, loc, elements.firstColumn, col) : i32(col);

@@ -173,9 +173,11 @@ private:
   void emitMaskTail(tile::MaskTailOp op);
   void emitMaskKeys(tile::MaskKeysOp op);
   mlir::LogicalResult emitMapPairs(tile::MapPairsOp op);
-  Value emitLookup(tile::LookupOp op, ValueRange indices);
+  /// An element of a table.
+  Value emitLookup(llvm::StringRef table, Type type, ValueRange indices);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
+  void emitLookupRows(tile::LookupRowsOp op);
   mlir::LogicalResult emitScalar(mlir::Operation &op);
   size_t registerCount(mlir::RankedTensorType type) const;
 

@@ -166,14 +166,22 @@ void Emitter::emitMaskKeys(MaskKeysOp op) {
                                    limit(op.getUpper(), op.getUpperBlocks(), op.getUpperClauses()));
 }
 
-Value Emitter::emitLookup(LookupOp at, ValueRange indices) {
-  TableAddress table{argument(params.pointer(at.getTable())), {}, {}};
+Value Emitter::emitLookup(StringRef name, Type type, ValueRange indices) {
+  TableAddress table{argument(params.pointer(name)), {}, {}};
   for (size_t n = 0; n < indices.size(); ++n) {
-    table.sizes.push_back(argument(params.size(at.getTable(), n)));
+    table.sizes.push_back(argument(params.size(name, n)));
     if (n + 1 < indices.size())
-      table.strides.push_back(argument(params.stride(at.getTable(), n)));
+      table.strides.push_back(argument(params.stride(name, n)));
   }
-  return lookUp(b, loc, at.getValue().getType(), table, indices);
+  return lookUp(b, loc, type, table, indices);
+}
+
+void Emitter::emitLookupRows(LookupRowsOp op) {
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(scalars[index]);
+  Value element = emitLookup(op.getTable(), b.getF32Type(), indices);
+  tiles[op.getResult()].assign(registerCount(cast<RankedTensorType>(op.getResult().getType())), element);
 }
 
 LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
@@ -183,7 +191,9 @@ LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
   for (Value tile : op.getTiles())
     in.push_back(tiles[tile]);
   auto scalar = [&](Value v) { return scalars.lookup(v); };
-  auto lookup = [&](LookupOp at, ValueRange indices) { return emitLookup(at, indices); };
+  auto lookup = [&](LookupOp at, ValueRange indices) {
+    return emitLookup(at.getTable(), at.getValue().getType(), indices);
+  };
   auto out = mapPairs(b, loc, op, elements, in, {scalars[op.getFirstQuery()], scalars[op.getFirstKey()], scalar, lookup});
   if (failed(out))
     return failure();

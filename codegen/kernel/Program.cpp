@@ -153,6 +153,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](MapPairsOp map) { return emitMapPairs(map); })
       .Case([&](MapElementsOp map) { return emitMapElements(map); })
       .Case([&](RowReduceOp reduce) { return emitRowReduce(reduce), success(); })
+      .Case([&](LookupRowsOp lookup) { return emitLookupRows(lookup), success(); })
       .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
       .Default([&](Operation *other) { return emitMath(*other); });
 }

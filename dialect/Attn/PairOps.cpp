@@ -102,10 +102,25 @@ static LogicalResult verifySoftmax(Operation *op, Value scores, Value p, Value l
 }
 
 LogicalResult SoftmaxOp::verify() {
+  AttnTensorType sink = getSink() ? tensorType(getSink()) : AttnTensorType();
+  AttnTensorType expected = perHeadType(pairsType(getScores()).getHeads(), getContext());
+  if (sink && sink != expected)
+    return emitOpError() << "expected the sink to be " << expected << ", found " << sink << " (attn.softmax-C2)";
   return verifySoftmax(*this, getScores(), getP(), getLse(), "attn.softmax-C1");
 }
 LogicalResult SoftmaxGivenOp::verify() {
   return verifySoftmax(*this, getScores(), getP(), getLse(), "attn.softmax_given-C1");
+}
+
+LogicalResult SinkGradOp::verify() {
+  AttnTensorType lse = tensorType(getLse()), d = tensorType(getD());
+  AttnTensorType expected = perHeadType(lse.getHeads(), getContext());
+  bool rows = lse.getRows() && lse == AttnTensorType::rowsHeads(lse.getRows(), lse.getHeads(), expected.getElementType());
+  if (!rows || d != lse || tensorType(getSink()) != expected || tensorType(getResult()) != expected)
+    return emitOpError() << "expected lse and d of f32 rows x heads, and sink and result " << expected << ", found "
+                         << lse << ", " << d << ", " << getSink().getType() << " and " << getResult().getType()
+                         << " (attn.sink_grad-C1)";
+  return success();
 }
 
 LogicalResult RowDotOp::verify() {

@@ -115,11 +115,21 @@ def Attn_SoftmaxOp : Attn_Op<"softmax", [Pure]> {
     lse[i, h] = ln Σ_j exp(s[i, j, h]), p[i, j, h] = exp(s[i, j, h] - lse[i, h]), over the present pairs. A row with
     no present pair, or whose scores are all -inf, has lse = -inf and p = 0.
 
-    - `attn.softmax-C1`: p has the type of the scores; lse is f32, the queries' rows x the scores' heads.
+    With a sink, lse[i, h] = ln (Σ_j exp(s[i, j, h]) + exp(sink[h])): one more key in every row of head h, of score
+    sink[h] and value 0. A row that sees nothing then has lse = sink[h]; sink[h] = -inf is no sink; +inf and NaN make
+    p and lse NaN in all rows of the head.
+
+    ```mlir
+    %p, %lse = attn.softmax %s sink(%sink : !attn.tensor<heads(8) x f32>) : !S -> !S, !L
+    ```
+    Constraints: `attn.softmax-C1`: p has the type of the scores; lse is f32, the queries' rows x the scores' heads.
+    `attn.softmax-C2`: the sink is f32, the scores' heads.
   }];
-  let arguments = (ins Attn_Pairs:$scores);
+  let arguments = (ins Attn_Pairs:$scores, Optional<Attn_Tensor>:$sink);
   let results = (outs Attn_Pairs:$p, Attn_Tensor:$lse);
-  let assemblyFormat = "$scores attr-dict `:` qualified(type($scores)) `->` qualified(type($p)) `,` qualified(type($lse))";
+  let assemblyFormat = [{
+    $scores (`sink` `(` $sink^ `:` qualified(type($sink)) `)`)? attr-dict `:` qualified(type($scores)) `->`
+    qualified(type($p)) `,` qualified(type($lse)) }];
   let hasVerifier = 1;
 }
 
@@ -162,6 +172,20 @@ def Attn_SoftmaxGradOp : Attn_Op<"softmax_grad", [Pure]> {
   let arguments = (ins Attn_Pairs:$p, Attn_Pairs:$dp, Attn_Tensor:$d);
   let results = (outs Attn_Pairs:$result);
   let assemblyFormat = "$p `,` $dp `,` $d attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Attn_SinkGradOp : Attn_Op<"sink_grad", [Pure]> {
+  let summary = "the gradient of a softmax by its sink";
+  let description = [{
+    dsink[h] = -Σ exp(sink[h] - lse[i, h]) · d[i, h] over all rows i of all sequences, with the row statistic d from
+    `attn.row_dot`: the sink's probability, and a value of 0. A row with lse = -inf adds nothing.
+
+    - `attn.sink_grad-C1`: lse and d have one type, f32 rows x heads; the sink and the result are f32, those heads.
+  }];
+  let arguments = (ins Attn_Tensor:$sink, Attn_Tensor:$lse, Attn_Tensor:$d);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = "$sink `,` $lse `,` $d attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

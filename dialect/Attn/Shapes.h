@@ -25,6 +25,11 @@ inline bool haveSameShape(PairsType a, PairsType b) {
   return a.getQueries() == b.getQueries() && a.getKeys() == b.getKeys() && a.getHeads() == b.getHeads();
 }
 
+/// The type of one f32 per head: a sink.
+inline AttnTensorType perHeadType(int64_t heads, mlir::MLIRContext *context) {
+  return AttnTensorType::get(context, AxisAttr::heads(context, heads), mlir::Float32Type::get(context));
+}
+
 /// The type of one f32 per query row and head: lse and row statistics.
 inline AttnTensorType rowStatisticType(PairsType pairs) {
   return AttnTensorType::rowsHeads(pairs.getQueries(), pairs.getHeads(),

@@ -79,13 +79,24 @@ LogicalResult MapElementsOp::verify() {
   return verifyExpression(*this, block, "tile.map_elements-C4");
 }
 
-LogicalResult LookupOp::verify() {
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  auto table = kernel ? kernel.lookupSymbol<TableOp>(getTable()) : TableOp();
+static LogicalResult verifyLookup(Operation *op, StringRef name, size_t indices, Type element, StringRef id) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  auto table = kernel ? kernel.lookupSymbol<TableOp>(name) : TableOp();
   if (!table)
-    return emitOpError("expected a table of this kernel, found '") << getTable() << "' [tile.lookup-C1]";
-  if (table.getDims() != getIndices().size() || table.getElementType() != getValue().getType())
-    return emitOpError("expected ") << table.getDims() << " indices and a result of " << table.getElementType()
-                                    << ", those of '" << getTable() << "' [tile.lookup-C1]";
+    return op->emitOpError("expected a table of this kernel, found '") << name << "' [" << id << "]";
+  if (table.getDims() != indices || table.getElementType() != element)
+    return op->emitOpError("expected ") << table.getDims() << " indices and a result of " << table.getElementType()
+                                        << ", those of '" << name << "' [" << id << "]";
   return success();
+}
+
+LogicalResult LookupOp::verify() {
+  return verifyLookup(*this, getTable(), getIndices().size(), getValue().getType(), "tile.lookup-C1");
+}
+
+LogicalResult LookupRowsOp::verify() {
+  auto rows = cast<RankedTensorType>(getResult().getType());
+  if (rows.getRank() != 1 || !rows.getElementType().isF32())
+    return emitOpError("expected an f32 for each row, found ") << rows << " [tile.lookup_rows-C2]";
+  return verifyLookup(*this, getTable(), getIndices().size(), rows.getElementType(), "tile.lookup_rows-C1");
 }

@@ -97,6 +97,23 @@ def Tile_LookupOp : Tile_Op<"lookup", [Pure, ParentOneOf<["MapPairsOp", "MapElem
   let hasVerifier = 1;
 }
 
+def Tile_LookupRowsOp : Tile_Op<"lookup_rows", [Pure]> {
+  let summary = "an element of a table for all rows of a register tile, 0 outside it";
+  let description = [{
+    As `tile.lookup`, of scalars of the program.
+
+    ```mlir
+    %v = tile.lookup_rows @sink[%head] : !rows
+    ```
+    - `tile.lookup_rows-C1`: the table is one of the kernel's, of f32 and with as many dimensions as indices.
+      `tile.lookup_rows-C2`: the result is one f32 for each row.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$table, Variadic<I32>:$indices);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = "$table `[` $indices `]` `:` type($result) attr-dict";
+  let hasVerifier = 1;
+}
+
 def Tile_ResultOp : Tile_Op<"result", [Pure, Terminator, HasParent<"MapPairsOp">]> {
   let summary = "the value of an expression";
   let arguments = (ins AnyTypeOf<[F32, I1]>:$value);

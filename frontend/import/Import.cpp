@@ -54,7 +54,8 @@ private:
     if (spec.weight) {
       p = mapPairs(at(spec.weightRange), s, *spec.weight);
     } else {
-      auto softmax = attn::SoftmaxOp::create(builder, line(spec.weightRange), types.scores, types.lse, s);
+      auto softmax = attn::SoftmaxOp::create(builder, line(spec.weightRange), types.scores, types.lse, s,
+                                                   spec.sink ? tables[*spec.sink] : Value());
       p = softmax.getP();
       lse = softmax.getLse();
     }

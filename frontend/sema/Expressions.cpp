@@ -101,7 +101,14 @@ std::optional<Expr> Expressions::analyze(const ast::Expr &e, bool integer) {
   return binary(e, integer);
 }
 
+std::nullopt_t Expressions::softmaxInside(const ast::Expr &e) {
+  return fail(e.range, "softmax is a whole weight, 'softmax' or 'softmax(SINK)', and no part of an expression; only "
+                       "pointwise weights are expressions, such as silu(s)");
+}
+
 std::optional<Expr> Expressions::name(const ast::Expr &e) {
+  if (scope == Scope::Weight && e.text == "softmax")
+    return softmaxInside(e);
   Expr result;
   result.range = e.range;
   for (Variable v : variables(scope)) {
@@ -175,6 +182,8 @@ std::optional<std::vector<Expr>> Expressions::operands(const ast::Expr &e, bool 
 std::optional<Expr> Expressions::call(const ast::Expr &e, bool integer) {
   if (scope == Scope::Pattern && llvm::is_contained(patternNames, e.text))
     return namedPattern(e);
+  if (scope == Scope::Weight && e.text == "softmax")
+    return softmaxInside(e);
   const FunctionInfo *info = findFunction(e.text);
   if (!info) {
     std::vector<llvm::StringRef> known;

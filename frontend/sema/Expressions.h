@@ -23,6 +23,8 @@ public:
 
   /// Declares a table, or checks a further use of it against the first. None after an error.
   std::optional<unsigned> table(Table wanted);
+  /// The table of `softmax(SINK)`, one f32 per query head. None after an error.
+  std::optional<unsigned> sink(const ast::Expr &softmax);
 
 private:
   std::optional<Expr> analyze(const ast::Expr &e, bool integer);
@@ -40,6 +42,7 @@ private:
   bool expectCondition(const Expr &e);
   Axis axisOf(const Expr &index) const;
   bool sameAxis(Axis a, Axis b) const;
+  std::nullopt_t softmaxInside(const ast::Expr &e);
   std::nullopt_t fail(Range range, const llvm::Twine &message);
 
   Spec &spec;

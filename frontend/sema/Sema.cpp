@@ -150,7 +150,9 @@ private:
     }
     if (const ast::Expr *e = single("weight")) {
       spec.weightRange = e->range;
-      if (!e->isName("softmax"))
+      if (e->is(Kind::Call) && e->text == "softmax")
+        spec.sink = expressions.sink(*e);
+      else if (!e->isName("softmax"))
         spec.weight = expressions.number(*e, Scope::Weight);
     }
     if (const ast::Expr *e = single("epilogue")) {

@@ -158,6 +158,7 @@ struct Spec {
   double scale = 0;            ///< default 1/sqrt(head dim)
   Range scaleRange;
   std::optional<Expr> weight;  ///< over S = the score; none: softmax
+  std::optional<unsigned> sink;///< of softmax(SINK): index into tables
   Range weightRange;
   std::optional<Expr> epilogue;///< over O; none: o
   Range epilogueRange;

@@ -1,4 +1,5 @@
 // frontend/sema/Tables.cpp - tables are declared by their use: `doc[i]`, `gate`, `picks`
+#include "frontend/fmt/Format.h"
 #include "frontend/sema/Expressions.h"
 #include "frontend/sema/Words.h"
 
@@ -66,13 +67,37 @@ std::optional<unsigned> Expressions::table(Table wanted) {
   return std::nullopt;
 }
 
+static bool isVariable(llvm::StringRef name) {
+  return llvm::any_of(std::array{Variable::S, Variable::I, Variable::J, Variable::H, Variable::B, Variable::Scale},
+                      [&](Variable v) { return name == spelling(v); });
+}
+
+std::optional<unsigned> Expressions::sink(const ast::Expr &softmax) {
+  scope = Scope::Weight;
+  const char *usage = "softmax(SINK), where SINK is the name of a table of one f32 per query head";
+  if (softmax.args.size() != 1)
+    return fail(softmax.range, llvm::Twine("expected ") + usage + ", found " + llvm::Twine(softmax.args.size()) +
+                                   " arguments; without a sink write 'softmax'");
+  const ast::Expr &e = softmax.args[0];
+  if (e.is(ast::Expr::Kind::Index))
+    return fail(e.range, llvm::Twine("expected ") + usage + "; it is not indexed, write 'softmax(" + e.text + ")'");
+  if (!e.is(ast::Expr::Kind::Name))
+    return fail(e.range, llvm::Twine("expected ") + usage + ", found '" + format(e) + "'");
+  if (isVariable(e.text) || llvm::is_contained({"head_dim", "heads", "kv_heads"}, llvm::StringRef(e.text)))
+    return fail(e.range, "'" + e.text + "' is no table; choose another name for one");
+  Table wanted;
+  wanted.name = e.text;
+  wanted.axes = {Axis::Heads};
+  wanted.range = e.range;
+  return table(wanted);
+}
+
 std::optional<Expr> Expressions::lookup(const ast::Expr &e, bool integer) {
   if (scope == Scope::Scale)
     return fail(e.range, "a scale is a number that is known when the kernel is compiled; found the table '" + e.text +
                              "'");
-  for (Variable v : {Variable::S, Variable::I, Variable::J, Variable::H, Variable::B, Variable::Scale})
-    if (e.text == spelling(v))
-      return fail(e.head, "'" + e.text + "' is no table; choose another name for one");
+  if (isVariable(e.text))
+    return fail(e.head, "'" + e.text + "' is no table; choose another name for one");
   Table wanted;
   wanted.name = e.text;
   wanted.integer = integer;

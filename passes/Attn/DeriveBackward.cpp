@@ -138,7 +138,10 @@ FailureOr<SpecOp> deriveBackward(SpecOp forward, const BackwardOptions &options)
   Gradients gradients(builder, statistic);
   for (Operation &op : forward.getBody().front().without_terminator()) {
     auto softmax = dyn_cast<SoftmaxOp>(op);
-    if (saved && softmax && softmax.getLse() == lse) {
+    // What is given does not depend on the sink.
+    bool bySink = softmax && softmax.getSink() &&
+                  llvm::any_of(*wrt, [&](StringRef input) { return forward.getInput(input) == softmax.getSink(); });
+    if (saved && softmax && softmax.getLse() == lse && !bySink) {
       Value p = SoftmaxGivenOp::create(builder, op.getLoc(), softmax.getP().getType(),
                                        mapping.lookup(softmax.getScores()), backward.getInput("lse"));
       mapping.map(softmax.getP(), p);

@@ -39,8 +39,8 @@ LogicalResult Gradients::propagate(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](DotsOp op) { return dots(op, gradient); })
       .Case([&](CombineOp op) { return combine(op, gradient); })
-      .Case([&](SoftmaxOp op) { return softmaxScores(op, op.getScores(), op.getP(), gradient); })
-      .Case([&](SoftmaxGivenOp op) { return softmaxScores(op, op.getScores(), op.getP(), gradient); })
+      .Case([&](SoftmaxOp op) { return softmaxScores(op, op.getScores(), op.getP(), op.getSink(), op.getLse(), gradient); })
+      .Case([&](SoftmaxGivenOp op) { return softmaxScores(op, op.getScores(), op.getP(), {}, {}, gradient); })
       .Case([&](MapPairsOp op) { return map(op, gradient); })
       .Case([&](MapElementsOp op) { return map(op, gradient); })
       .Case([&](RotaryOp op) { return rotary(op, gradient); })
@@ -117,7 +117,7 @@ static CombineOp onlyCombine(Value p, function_ref<bool(Value)> isForward) {
   return found;
 }
 
-LogicalResult Gradients::softmaxScores(Operation *op, Value scores, Value p, Value gradient) {
+LogicalResult Gradients::softmaxScores(Operation *op, Value scores, Value p, Value sink, Value lse, Value gradient) {
   Location loc = op->getLoc();
   AttnTensorType type = rowStatisticType(pairsType(p));
   Value d;
@@ -130,6 +130,8 @@ LogicalResult Gradients::softmaxScores(Operation *op, Value scores, Value p, Val
     d = RowDotOp::create(builder, loc, type, p, gradient);
   }
   add(scores, SoftmaxGradOp::create(builder, loc, scores.getType(), p, gradient, d));
+  if (sink && isActive(sink)) // one more key of value 0: its dP is 0
+    add(sink, SinkGradOp::create(builder, loc, sink.getType(), sink, lse, d));
   return success();
 }
 

@@ -30,7 +30,9 @@ public:
 private:
   mlir::LogicalResult dots(attn::DotsOp op, mlir::Value gradient);
   mlir::LogicalResult combine(attn::CombineOp op, mlir::Value gradient);
-  mlir::LogicalResult softmaxScores(mlir::Operation *op, mlir::Value scores, mlir::Value p, mlir::Value gradient);
+  /// Of a softmax; `sink` and `lse` are null where the normaliser is given.
+  mlir::LogicalResult softmaxScores(mlir::Operation *op, mlir::Value scores, mlir::Value p, mlir::Value sink,
+                                    mlir::Value lse, mlir::Value gradient);
   mlir::LogicalResult rotary(attn::RotaryOp op, mlir::Value gradient);
   /// map_pairs and map_elements.
   template <typename Map> mlir::LogicalResult map(Map op, mlir::Value gradient);

@@ -313,7 +313,7 @@ private:
       Value scores = n.read(slot);
       if (!separate)
         n.pass(slot);
-      return emitTileSoftmax(n, scores, item.rows, p.block, p.scale * kLog2e, loc).probabilities;
+      return emitTileSoftmax(n, scores, p, item, loc).probabilities;
     };
     auto dScores = [&](Value prob) -> Value {
       Value slot = n.takeFor("DP", Unit::Threads);

@@ -5,6 +5,7 @@
 #include "passes/Lower/MapPairs.h"
 #include "passes/Lower/NetworkBuilder.h"
 #include "passes/Lower/Networks.h"
+#include "passes/Lower/Softmax.h"
 
 using namespace mlir;
 using namespace fovea;
@@ -56,6 +57,8 @@ public:
       kernel->setAttr("jagged_queries", n.b.getUnitAttr());
     if (heavyFirst())
       kernel->setAttr("heavy_first", n.b.getI64IntegerAttr((p.headDim + p.valueDim) * p.element.getIntOrFloatBitWidth() / 8));
+    if (!p.sink.empty())
+      kernel->setAttr("sink", n.b.getStringAttr(p.sink));
     if (s.splits != 1)
       kernel->setAttr("splits", n.b.getI64IntegerAttr(s.splits));
     if (p.keys.kind == RowSpace::Kind::Jagged)
@@ -114,6 +117,8 @@ private:
     if (s.splits != 1)
       n.note("keys of a tile in " + (s.splits ? std::to_string(s.splits) : "as many") + " parts" +
              (s.splits ? "" : " as fill the chip (1 where the tiles do)") + "; a second kernel adds them up");
+    if (!p.sink.empty())
+      n.note("sink: exp(" + p.sink + "[head]) joins each row's sum behind its last key block");
     const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
     const bool keysBatched = p.keys.kind == RowSpace::Kind::Dense;
     const bool outBatched = p.queries.kind != RowSpace::Kind::Jagged;
@@ -503,15 +508,24 @@ private:
 
   void finish(Item item, Value top, Value part) {
     Value total = n.reduce(Reduction::Add, part);
+    const Value ofKeys[] = {top, total};
     // A row without a key has the sum 0 and an accumulator of 0: any finite factor will do.
-    Value atLeast = arith::MaximumFOp::create(n.b, loc, total, n.splat(1e-30, total.getType()));
-    Value inverse = arith::DivFOp::create(n.b, loc, n.splat(1.0, total.getType()), atLeast);
+    Value least = n.splat(1e-30, total.getType()), numerator, atLeast;
+    if (p.sink.empty()) {
+      atLeast = arith::MaximumFOp::create(n.b, loc, total, least);
+      numerator = n.splat(1.0, total.getType());
+    } else {
+      RowSum with = addSink(n, p.sink, item.head, top, total, loc);
+      top = with.top, total = with.total, numerator = with.shrink;
+      atLeast = sum(total, least); // a sink may be NaN
+    }
+    Value inverse = arith::DivFOp::create(n.b, loc, numerator, atLeast);
     if (corrects()) {
       tell("Factor", inverse);
-      if (s.splits != 1)
-        tell("Top", top), tell("Sum", total);
+      if (s.splits != 1) // parts are added up without the sink, which counts once
+        tell("Top", ofKeys[0]), tell("Sum", ofKeys[1]);
     } else {
-      bringOut(item, inverse, top, total);
+      bringOut(item, inverse, ofKeys[0], ofKeys[1]);
     }
     if (!p.lse)
       return;

@@ -69,7 +69,7 @@ KernelOp fovea::buildForward(ModuleOp module, const Problem &p, const Schedule &
     Value slot = n.take("S", 1, Unit::Threads);
     Value scores = n.read(slot);
     n.pass(slot);
-    TileSoftmax softmax = emitTileSoftmax(n, scores, item.rows, p.block, p.scale * kLog2e, loc);
+    TileSoftmax softmax = emitTileSoftmax(n, scores, p, item, loc);
 
     // Keys of a neighbour must not meet a zero probability: 0 x NaN is NaN. V is waited for here, behind the softmax.
     Value v = n.takeFor("V", Unit::Threads);

@@ -85,7 +85,9 @@ llvm::Expected<Value> fovea::emitResidualMask(OpBuilder &b, Location loc, const 
 llvm::Error fovea::declareTables(OpBuilder &b, attn::SpecOp spec) {
   llvm::SmallSetVector<Value, 4> used;
   for (Operation &op : spec.getBody().front())
-    if (isa<attn::MapPairsOp, attn::MaskWhereOp, attn::MapElementsOp>(op))
+    if (auto softmax = dyn_cast<attn::SoftmaxOp>(op); softmax && softmax.getSink())
+      used.insert(softmax.getSink());
+    else if (isa<attn::MapPairsOp, attn::MaskWhereOp, attn::MapElementsOp>(op))
       op.walk([&](attn::LookupOp lookup) { used.insert(lookup.getTable()); });
   for (BlockArgument argument : spec.getBody().getArguments()) {
     if (!used.contains(argument))

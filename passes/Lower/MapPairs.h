@@ -23,8 +23,8 @@ llvm::Expected<mlir::Value> emitMapPairs(mlir::OpBuilder &b, attn::MapPairsOp op
 llvm::Expected<mlir::Value> emitResidualMask(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range,
                                              mlir::Value scores, const PairScalars &scalars);
 
-/// Declares, at the builder's point in a tile.kernel, a tile.table for each input of the spec that a score expression
-/// or a mask looks up.
+/// Declares, at the builder's point in a tile.kernel, a tile.table for each input of the spec that a score expression,
+/// a mask, an epilogue or a softmax's sink looks up.
 llvm::Error declareTables(mlir::OpBuilder &b, attn::SpecOp spec);
 
 } // namespace fovea

@@ -146,6 +146,10 @@ Value NetworkBuilder::splat(double value, Type type) {
       loc, DenseElementsAttr::get(shaped, b.getFloatAttr(shaped.getElementType(), value)));
 }
 
+Value NetworkBuilder::lookUp(StringRef table, ValueRange indices, Type rows) {
+  return LookupRowsOp::create(b, loc, rows, table, indices);
+}
+
 IntegerAttr NetworkBuilder::diagonal(int64_t block) {
   return block < schedule.tileRows ? b.getI64IntegerAttr(block) : IntegerAttr();
 }

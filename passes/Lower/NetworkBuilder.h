@@ -63,6 +63,8 @@ public:
   mlir::Value minimum(mlir::Value x, mlir::Value y), maximum(mlir::Value x, mlir::Value y);
   mlir::Value broadcast(mlir::Value rowValues, mlir::Value like);
   mlir::Value splat(double value, mlir::Type type);
+  /// An element of a table, for every row of a register tile.
+  mlir::Value lookUp(llvm::StringRef table, mlir::ValueRange indices, mlir::Type rows);
   /// The diagonal attribute of a product whose operands hold several blocks, null when one block is the tile.
   mlir::IntegerAttr diagonal(int64_t block);
 

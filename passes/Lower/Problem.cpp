@@ -113,6 +113,14 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
     scale = 0;
   }
   p.scale = *scale;
+  for (Operation &op : spec.getBody().front())
+    if (auto softmax = dyn_cast<attn::SoftmaxOp>(op); softmax && softmax.getSink()) {
+      auto argument = dyn_cast<BlockArgument>(softmax.getSink());
+      if (!argument)
+        return fail("expected a sink that is an input");
+      p.sink = spec.getInputName(argument.getArgNumber()).str();
+      p.spec = spec;
+    }
 
   auto input = [&](StringRef name) -> std::optional<attn::Input> {
     for (const attn::Input &i : attn::inputs(spec))
@@ -161,9 +169,10 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
   size_t lookUps = 0;
   for (const attn::Input &i : attn::inputs(spec))
     lookUps += isLookedUp(spec, i.name);
-  if (p.block && (p.score || attn::inputs(spec).size() != 3 + tables + p.elements.size() + lookUps))
-    return fail("expected scores c * (q . k) with c > 0 and the inputs q, k and v, rotary tables and an epilogue's, where "
-                "a tile holds its keys");
+  const bool onlySink = !p.sink.empty() && !isLookedUp(spec, p.sink);
+  if (p.block && (p.score || attn::inputs(spec).size() != 3 + tables + p.elements.size() + lookUps + onlySink))
+    return fail("expected scores c * (q . k) with c > 0 and the inputs q, k and v, rotary tables, a sink and an epilogue's, "
+                "where a tile holds its keys");
   if (p.block && lookUps)
     p.spec = spec;
   if (!p.block && p.epilogue)

@@ -59,8 +59,9 @@ struct Problem {
   int64_t valueDim = 0;          ///< D of v and o
   int64_t block = 0;             ///< N of block_diagonal(N), 0 for other masks
   double scale = 0;              ///< applied to q.k; 0 where `score` says more
-  attn::SpecOp spec;             ///< whose tables `score` and `range` look up; null where they look up none
+  attn::SpecOp spec;             ///< whose tables `score`, `range` and `sink` look up; null where they look up none
   attn::MapPairsOp score;        ///< the scores' expression, null when it is scale x (q.k)
+  std::string sink;              ///< table [heads], f32, of which exp joins each row's sum; empty: none
   RowSpace queries, keys;        ///< of q and o, of k and v
   int64_t keyHeads = 1;          ///< of k and v; divides heads
   KeyRange range;                ///< the keys of a query, where items loop over key blocks

@@ -240,7 +240,7 @@ llvm::Error Run::evaluate(Operation *op) {
         const PairsValue &scores = pairs(op.getScores());
         PairsValue p(scores.type, scores.set);
         TensorValue lse = newTensor(op.getLse(), scores.set->heads);
-        softmax(batch, scores, p, lse);
+        softmax(batch, scores, op.getSink() ? &tensor(op.getSink()) : nullptr, p, lse);
         define(op.getP(), std::move(p));
         define(op.getLse(), std::move(lse));
         return done();
@@ -251,6 +251,13 @@ llvm::Error Run::evaluate(Operation *op) {
       })
       .Case([&](SoftmaxGradOp op) {
         define(op.getResult(), softmaxGrad(batch, pairs(op.getP()), pairs(op.getDp()), tensor(op.getD())));
+        return done();
+      })
+      .Case([&](SinkGradOp op) {
+        const TensorValue &sink = tensor(op.getSink());
+        TensorValue result = newTensor(op.getResult(), sink.sizes[0]);
+        sinkGrad(batch, sink, tensor(op.getLse()), tensor(op.getD()), result);
+        define(op.getResult(), std::move(result));
         return done();
       })
       .Case([&](RowDotOp op) { return evaluateRowDot(op); })

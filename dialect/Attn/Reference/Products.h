@@ -24,8 +24,10 @@ TensorValue combine(const Batch &batch, const Arithmetic &arithmetic, CombineOp 
 TensorValue combineQueries(const Batch &batch, const Arithmetic &arithmetic, CombineQueriesOp op,
                            const PairsValue &pairs, const TensorValue &x);
 
-/// Fills p and lse.
-void softmax(const Batch &batch, const PairsValue &scores, PairsValue &p, TensorValue &lse);
+/// Fills p and lse; `sink`: of each head, may be null.
+void softmax(const Batch &batch, const PairsValue &scores, const TensorValue *sink, PairsValue &p, TensorValue &lse);
+void sinkGrad(const Batch &batch, const TensorValue &sink, const TensorValue &lse, const TensorValue &d,
+              TensorValue &result);
 PairsValue softmaxGiven(const Batch &batch, const PairsValue &scores, const TensorValue &lse);
 PairsValue softmaxGrad(const Batch &batch, const PairsValue &p, const PairsValue &dp, const TensorValue &d);
 PairsValue quantize(QuantizeOp op, const Arithmetic &arithmetic, const PairsValue &input);

@@ -18,11 +18,12 @@ template <typename Row> static void forEachRow(const Batch &batch, const PairsVa
   }
 }
 
-void softmax(const Batch &batch, const PairsValue &scores, PairsValue &p, TensorValue &lse) {
+void softmax(const Batch &batch, const PairsValue &scores, const TensorValue *sink, PairsValue &p, TensorValue &lse) {
   forEachRow(batch, scores, [&](int64_t b, int64_t h, int64_t i, int64_t flat, int64_t keys) {
     const double *s = scores.row(b, h, i);
     double *out = p.row(b, h, i);
-    double largest = -INFINITY;
+    const double ofSink = sink ? (*sink->data)[h] : -INFINITY;
+    double largest = ofSink;
     for (int64_t n = 0; n < keys; ++n)
       largest = std::isnan(s[n]) ? s[n] : std::max(largest, s[n]); // max keeps a NaN that is its first argument
     if (largest == -INFINITY) {
@@ -30,7 +31,7 @@ void softmax(const Batch &batch, const PairsValue &scores, PairsValue &p, Tensor
       *lse.row(flat, h) = -INFINITY;
       return;
     }
-    double sum = 0;
+    double sum = std::exp(ofSink - largest);
     for (int64_t n = 0; n < keys; ++n)
       sum += std::exp(s[n] - largest);
     for (int64_t n = 0; n < keys; ++n)
@@ -56,6 +57,19 @@ PairsValue softmaxGrad(const Batch &batch, const PairsValue &p, const PairsValue
       ds.row(b, h, i)[n] = p.row(b, h, i)[n] * (dp.row(b, h, i)[n] - *d.row(flat, h));
   });
   return ds;
+}
+
+void sinkGrad(const Batch &batch, const TensorValue &sink, const TensorValue &lse, const TensorValue &d,
+              TensorValue &result) {
+  RowsAttr rows = lse.type.getRows();
+  for (int64_t h = 0; h < sink.sizes[0]; ++h) {
+    double sum = 0;
+    for (int64_t b = 0; b < batch.sequences(); ++b)
+      for (int64_t i = 0, start = batch.start(rows, b); i < batch.length(rows, b); ++i)
+        if (double normaliser = *lse.row(start + i, h); normaliser != -INFINITY)
+          sum -= std::exp((*sink.data)[h] - normaliser) * *d.row(start + i, h);
+    (*result.data)[h] = sum;
+  }
 }
 
 void rowDot(const Batch &batch, const PairsValue &lhs, const PairsValue &rhs, TensorValue &result) {

@@ -169,6 +169,33 @@ func.func @softmax(%s: !S) {
 
 // -----
 !S = !attn.pairs<dense("s") x dense("s") x heads(4) x f32>
+!L = !attn.tensor<dense("s") x heads(4) x f32>
+func.func @softmax_sink(%s: !S, %sink: !attn.tensor<heads(2) x f32>) {
+  // expected-error @+1 {{expected the sink to be '!attn.tensor<heads(4) x f32>', found '!attn.tensor<heads(2) x f32>' (attn.softmax-C2)}}
+  %p, %lse = attn.softmax %s sink(%sink : !attn.tensor<heads(2) x f32>) : !S -> !S, !L
+  return
+}
+
+// -----
+!L = !attn.tensor<dense("s") x heads(4) x f32>
+!H = !attn.tensor<heads(4) x bf16>
+func.func @sink_grad(%sink: !H, %l: !L) {
+  // expected-error @+1 {{expected lse and d of f32 rows x heads, and sink and result '!attn.tensor<heads(4) x f32>', found}}
+  %d = attn.sink_grad %sink, %l, %l : (!H, !L, !L) -> !H
+  return
+}
+
+// -----
+!D = !attn.tensor<dense("s") x heads(4) x 8 x f32>
+!H = !attn.tensor<heads(4) x f32>
+func.func @sink_grad_rows(%sink: !H, %l: !D) {
+  // expected-error @+1 {{(attn.sink_grad-C1)}}
+  %d = attn.sink_grad %sink, %l, %l : (!H, !D, !D) -> !H
+  return
+}
+
+// -----
+!S = !attn.pairs<dense("s") x dense("s") x heads(4) x f32>
 !L = !attn.tensor<dense("s") x heads(2) x f32>
 func.func @softmax(%s: !S, %l: !L) {
   // expected-error @+1 {{(attn.softmax_given-C1)}}

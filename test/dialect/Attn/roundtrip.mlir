@@ -60,6 +60,8 @@ attn.spec @forward(q = %q : !Q, k = %k : !K, v = %v : !K, picks = %picks : !P, s
   }
   // CHECK: %p, %lse = attn.softmax %{{.*}} : !attn.pairs<{{.*}}> -> !attn.pairs<{{.*}}>, !attn.tensor<jagged("qs") x heads(4) x f32>
   %p, %lse = attn.softmax %t : !S -> !S, !L
+  // CHECK: attn.softmax %{{.*}} sink(%slope : !attn.tensor<heads(4) x f32>) : !attn.pairs<{{.*}}> -> !attn.pairs<{{.*}}>, !attn.tensor
+  %sunk:2 = attn.softmax %t sink(%slope : !C) : !S -> !S, !L
   // CHECK: attn.combine %p, %v : (
   %o = attn.combine %p, %v : (!S, !K) -> !F
   // CHECK: attn.map_elements %{{.*}} : (
@@ -85,6 +87,8 @@ attn.spec @gradient(q = %q : !Q, k = %k : !K, v = %v : !K, slope = %slope : !C, 
   %d = attn.row_dot %p, %dp : (!S, !S) -> !L
   // CHECK: attn.row_dot %dout, %q : (!attn.tensor
   %d2 = attn.row_dot %dout, %q : (!Q, !Q) -> !L
+  // CHECK: attn.sink_grad %slope, %lse, %{{.*}} : (!attn.tensor<heads(4) x f32>, !attn.tensor
+  %dsink = attn.sink_grad %slope, %lse, %d : (!C, !L, !L) -> !C
   // CHECK: attn.softmax_grad %{{.*}}, %{{.*}}, %{{.*}} : (
   %ds = attn.softmax_grad %p, %dp, %d : (!S, !S, !L) -> !S
   // CHECK: attn.add %{{.*}}, %{{.*}} : (!attn.pairs

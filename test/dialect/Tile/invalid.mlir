@@ -315,6 +315,34 @@ func.func @lookup_table(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
 
 // -----
 
+func.func @lookup_rows_table(%i: i32) {
+  // expected-error @below {{expected a table of this kernel, found 'gone' [tile.lookup_rows-C1]}}
+  %y = tile.lookup_rows @gone[%i] : tensor<64xf32, #tile.regs<fragment>>
+  return
+}
+
+// -----
+
+#s = {}
+tile.kernel @lookup_rows_element target("sm_90a") schedule #s {
+  tile.table @t dims 1 : i32
+  tile.role @a {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    // expected-error @below {{expected 1 indices and a result of 'i32', those of 't' [tile.lookup_rows-C1]}}
+    %y = tile.lookup_rows @t[%head] : tensor<64xf32, #tile.regs<fragment>>
+  }
+}
+
+// -----
+
+func.func @lookup_rows_result(%i: i32) {
+  // expected-error @below {{expected an f32 for each row, found 'tensor<64x16xf32, #tile.regs<fragment>>' [tile.lookup_rows-C2]}}
+  %y = tile.lookup_rows @gone[%i] : tensor<64x16xf32, #tile.regs<fragment>>
+  return
+}
+
+// -----
+
 #s = {}
 tile.kernel @lookup_indices target("sm_90a") schedule #s {
   tile.table @t dims 2 : f32

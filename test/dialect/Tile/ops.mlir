@@ -92,6 +92,8 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     }
     // CHECK: %[[R:.*]] = tile.row_reduce max %[[M]] : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
     %r = tile.row_reduce max %m : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
+    // CHECK: tile.lookup_rows @slope[%{{.*}}] : tensor<64xf32, #tile.regs<fragment>>
+    %lr = tile.lookup_rows @slope[%head] : tensor<64xf32, #tile.regs<fragment>>
     // CHECK: tile.broadcast %[[R]] : tensor<64xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>>
     %b = tile.broadcast %r : tensor<64xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: tile.store_rows @lse[%{{.*}}, %{{.*}}, %{{.*}}] from %[[R]] : tensor<64xf32, #tile.regs<fragment>>

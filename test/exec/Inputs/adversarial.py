@@ -48,36 +48,48 @@ def run(arguments, **environment):
         raise RuntimeError(done.stdout + done.stderr)
 
 
-def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False, splits=0):
-    """`size`: rows of one dense sequence, or (queries, keys) of each sequence, jagged. `change` gets the tensors by name; `ownNan`: the only rows of the output that may be NaN, and must be; `masked`: no row has a key."""
+def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False, splits=0, sink=None):
+    """`size`: rows of one dense sequence, or of each sequence, jagged: (queries, keys), or one length for both. `sink`: of each head. `change` gets the tensors by name; `ownNan`: the only rows of the output that may be NaN, and must be; `masked`: no row has a key."""
     if only and not name.startswith(tuple(only)):
         return
     with tempfile.TemporaryDirectory() as folder:
         path = lambda file: os.path.join(folder, file)
         q, kv = ("jagged q_offsets", "jagged kv_offsets") if rows == JAGGED else (rows, rows)
         inputs, shapes = [], []
-        for side, file in enumerate(("q_offsets", "kv_offsets")):
-            if rows == JAGGED:
-                ends = [sum(lengths[side] for lengths in size[:n]) for n in range(len(size) + 1)]
+        for side, of in enumerate((q, kv)):
+            if rows != DENSE:
+                file = of.split()[1]
+                ends = [sum(lengths[side] if rows == JAGGED else lengths for lengths in size[:n]) for n in range(len(size) + 1)]
                 write(path(file + ".npy"), "i", [len(ends)], ends)
-                inputs += ["--" + file, path(file + ".npy")]
-            shapes.append([ends[-1]] if rows == JAGGED else [1, size])
+                inputs += ["--" + file, path(file + ".npy")] if f"--{file}" not in inputs else []
+            shapes.append([ends[-1]] if rows != DENSE else [1, size])
+        if sink:
+            write(path("sink.npy"), "f", [len(sink)], sink)
+            inputs += ["--sink", path("sink.npy")]
         tensors = {"q": Tensor(shapes[0] + [heads[0], dims[0]], 1), "k": Tensor(shapes[1] + [heads[1], dims[0]], 2),
                    "v": Tensor(shapes[1] + [heads[1], dims[1]], 3)}
         change(tensors)
         for letter, tensor in tensors.items():
             tensor.write(path(letter + ".npy"), dtype)
             inputs += ["--" + letter, path(letter + ".npy")]
-        open(path("case.attn"), "w").write(
+        spec = lambda sink: (
             f"attention adversarial {{\n q : {dtype} [{q}, {heads[0]} heads, {dims[0]}]\n k : {dtype} [{kv}, {heads[1]} heads, {dims[0]}]\n"
             f" v : {dtype} [{kv}, {heads[1]} heads, {dims[1]}]\n {'pattern : ' + pattern if pattern else ''}\n"
-            f" {'score : ' + score if score else ''}\n emit : forward(lse)\n {f'schedule {target} {{ splits : {splits} }}' if splits else ''}\n}}\n")
+            f" {'score : ' + score if score else ''}\n {'weight : softmax(sink)' if sink else ''}\n emit : forward(lse)\n {f'schedule {target} {{ splits : {splits} }}' if splits else ''}\n}}\n")
+        open(path("case.attn"), "w").write(spec(sink))
         try:
             run(["eval", path("case.attn"), *inputs, "-o", path("exact")])
             for policy in ("lazy", "eager"):
                 run(["run", path("case.attn"), "--target", target, "--device", "emulator:" + target, *inputs, "-o", path(policy)],
                     FOVEA_EMULATE_ASYNC=policy, FOVEA_EMULATE_DETECT="1")
             problems = []
+            if sink and set(sink) == {-math.inf}: # no sink, to the bit
+                open(path("plain.attn"), "w").write(spec(None))
+                at = inputs.index("--sink")
+                run(["run", path("plain.attn"), "--target", target, "--device", "emulator:" + target, *inputs[:at], *inputs[at + 2:], "-o", path("plain")])
+                for output in ("o", "lse"):
+                    if open(path(f"lazy/{output}.npy"), "rb").read() != open(path(f"plain/{output}.npy"), "rb").read():
+                        problems.append(f"{output} with a sink of -inf is not that of softmax")
             for output in ("o", "lse"):
                 header, _, got = read(path(f"lazy/{output}.npy"))
                 if open(path(f"lazy/{output}.npy"), "rb").read() != open(path(f"eager/{output}.npy"), "rb").read():
@@ -88,15 +100,17 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
                 if masked:
                     want = [0.0 if output == "o" else -math.inf] * len(want)
                 finite = lambda values: [abs(v) for v in values if math.isfinite(v)]
-                largest = max(finite(tensors["v"].values if output == "o" else want), default=0)
                 rounding = 2 ** -8 if dtype == "bf16" else 2 ** -11
-                most = 2.02 * rounding * largest if output == "o" else 2e-5 * max(1, largest)
+                if output == "o":
+                    most = heads[0] * [2.02 * rounding * max(finite(tensors["v"].values), default=0)]
+                else:
+                    most = [2e-5 * max([1, *finite(want[h::heads[0]])]) for h in range(heads[0])]
                 row = heads[0] * (dims[1] if output == "o" else 1)
                 for i, (g, w) in enumerate(zip(got, want)):
                     if ownNan is not None and math.isnan(g) != (i // row in ownNan):
                         problems.append(f"{output} row {i // row}: {g}, NaN belongs to {ownNan}")
                     same = (math.isnan(g) and math.isnan(w)) or g == w
-                    if not same and not abs(g - w) <= most:
+                    if not same and not abs(g - w) <= most[i % row * heads[0] // row]:
                         problems.append(f"{output} row {i // row} [{i % row}]: {g}, expected {w}")
             print(name, target, "FAIL: %d problems, first: %s" % (len(problems), "; ".join(problems[:3])) if problems else "PASS", flush=True)
             if problems:
@@ -106,7 +120,7 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
             print(name, target, "FAIL:", error, flush=True)
 
 
-DENSE, JAGGED = "batch, seq", "jagged"
+DENSE, JAGGED, SELF = "batch, seq", "jagged", "jagged offsets"
 three = 300  # keys of one sequence: three blocks of keys, which the kernel visits from the last to the first
 
 # Keys x 60 in each block: those visited later outgrow the first maximum, or vanish beside it.
@@ -189,4 +203,26 @@ for pattern in ("causal", "causal & window(40)", "causal & (window(30) | j < 4)"
     case(f"split-rows-{pattern}", JAGGED, mixed, lambda t: t["k"].scale(range(0, 551, 7), 20), pattern=pattern, splits=4)
 case("split-dim-192-32", DENSE, 200, dims=(192, 32), splits=2)
 case("split-one-key-f16", DENSE, 1, splits=32, dtype="f16")
+
+# Sinks beside the keys, below and above all of them, and where there is none; what is not finite stays in its head.
+four = [-math.inf, 3.0, 1e4, 1e30]
+ends = ([math.nan, 0.5, math.inf, -1e30])
+blocks = {"rows": SELF, "size": [100, 0, 1, 64, 35], "pattern": "block_diagonal(32)"}
+for kind, where in [("", {"rows": DENSE, "size": 200}), ("-causal-f16-128", {"rows": DENSE, "size": 200, "pattern": "causal", "dtype": "f16", "dims": (128, 128)}),
+                    ("-blocks", blocks), ("-blocks-f16-128", {**blocks, "dtype": "f16", "dims": (128, 128)})]:
+    grouped = (4, 4 if "blocks" in kind else 2)
+    case("sink-of-each-size" + kind, heads=grouped, sink=four, **where)
+    case("sink-nan" + kind, heads=grouped, sink=ends, **where)
+    case("sink-none" + kind, change=lambda t: t["k"].scale(range(0, 200, 7), 20), heads=grouped, sink=4 * [-math.inf], **where)
+# Added once where parts of a row are added up.
+case("sink-of-split-keys", JAGGED, [(40, 0), (30, 300), (140, 270)], lambda t: t["k"].scale(range(0, 100, 7), 20), heads=(4, 2), sink=four, splits=3)
+case("sink-nan-of-split-keys", DENSE, 200, heads=(4, 2), sink=ends, splits=2)
+case("sink-none-of-split-keys", DENSE, three, lambda t: t["k"].scale(range(128), 60), heads=(2, 1), sink=2 * [-math.inf], splits=3)
+# The first maximum is outgrown by keys, by the sink, or by both.
+case("sink-spikes", DENSE, three, lambda t: t["k"].scale(range(128), 60), heads=(4, 4), sink=[-100.0, 60.0, 150.0, 400.0], dims=(128, 128))
+case("sink-under-low-scores", DENSE, three, lowest(range(300)), heads=(2, 2), sink=[2.0, -9.0])
+# Rows without a key: o = 0, lse = sink. Below -2^27 / log2(e) a sink is none, as a score is.
+for name, pattern in [("causal", "causal"), ("late-keys", "j > i + 100"), ("nothing", "j > i + 1000")]:
+    case(f"sink-rows-{name}", JAGGED, mixed, lambda t: t["k"].scale(range(0, 551, 7), 20), pattern=pattern, heads=(2, 1), sink=[1.5, -30.0])
+case("sink-too-low", JAGGED, mixed, pattern="j > i + 1000", sink=[-1e9], masked=True)
 sys.exit(1 if failed else 0)

@@ -1,5 +1,5 @@
 # test/exec/Inputs/matrix.py - matrix.py FOVEA TARGET CASE... [-- OPTION...]: `fovea check` on block_diagonal specs.
-# A CASE is dtype:heads:D:Dv:N[:lse][:backward][:packed], e.g. bf16:2:96:64:32:lse, also with origins, as in
+# A CASE is dtype:heads:D:Dv:N[:lse][:backward][:packed][:sink], e.g. bf16:2:96:64:32:lse, also with origins, as in
 # bf16:2:64:64:64,q=t/halves/on_load, settings of a schedule, as in bf16:2:64:64:64,roles=split,stages=2, and an epilogue, as in
 # bf16:2:64:64:64:backward,epilogue=o*sigmoid(gate)+residual (a comma is written ';'). Every case
 # must end in PASS, with more than 45 dB (42 dB where a rotary embedding is turned) in every gradient.
@@ -36,6 +36,7 @@ for case in cases:
       {tensor("v", depth_v)}
       pattern : block_diagonal({block})
       {"epilogue : " + epilogue if epilogue else ''}
+      {"weight : softmax(sink)" if "sink" in words else ""}
       emit    : {", ".join(emit)}
       {schedule if settings else ''}
     }}"""

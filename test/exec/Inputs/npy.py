@@ -20,7 +20,7 @@ def fromBits(bits):
 
 
 def write(path, code, shape, values):
-    descr = {"H": "<u2", "e": "<f2", "i": "<i4"}[code]
+    descr = {"H": "<u2", "e": "<f2", "i": "<i4", "f": "<f4"}[code]
     header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (descr, ", ".join(map(str, shape)))
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +

@@ -183,6 +183,31 @@ TEST(Gradient, RotaryOnTheLoadPathAndHeadsKnownAtLaunch) {
   checkGradients(module, lengths, with(true, RowStatistic::FromOutput));
 }
 
+/// A softmax with a sink: what it takes from a row, and its own gradient, from recomputed and from given statistics.
+TEST(Gradient, OfASink) {
+  SpecModule module = SpecModule::parse(R"(
+    !Q = !attn.tensor<jagged("qs") x heads(4) x 8 x f32>
+    !K = !attn.tensor<jagged("ks") x heads(2) x 8 x f32>
+    !M = !attn.mask<jagged("qs") x jagged("ks")>
+    !S = !attn.pairs<jagged("qs") x jagged("ks") x heads(4) x f32>
+    !L = !attn.tensor<jagged("qs") x heads(4) x f32>
+    !H = !attn.tensor<heads(4) x f32>
+    attn.spec @a(q = %q : !Q, k = %k : !K, v = %v : !K, sink = %sink : !H) attributes {emit = #attn.emit<forward, lse>} {
+      %m = attn.pattern #attn.causal<bottom_right> -> !M
+      %s = attn.dots %q, %k where %m : (!Q, !K, !M) -> !S
+      %p, %lse = attn.softmax %s sink(%sink : !H) : !S -> !S, !L
+      %o = attn.combine %p, %v : (!S, !K) -> !Q
+      attn.yield o = %o, lse = %lse : !Q, !L
+    })");
+  Lengths lengths = {{{"qs", {5, 0, 3, 4}}, {"ks", {7, 2, 0, 2}}}};
+  std::vector<std::string> all = {"q", "k", "v", "sink"};
+  for (bool saved : {false, true})
+    for (RowStatistic statistic : {RowStatistic::FromPairs, RowStatistic::FromOutput}) {
+      checkGradients(module, lengths, with(saved, statistic));
+      checkGradients(module, lengths, with(saved, statistic, all));
+    }
+}
+
 /// One tensor in three places, and two inputs that share one gradient but not its type.
 TEST(Gradient, OfSharedTensorsAndSharedGradients) {
   SpecModule module = SpecModule::parse(R"(

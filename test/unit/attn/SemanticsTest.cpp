@@ -40,6 +40,42 @@ std::vector<std::string> presentPairs(const std::string &mask, int64_t queries, 
 }
 using Picture = std::vector<std::string>;
 
+/// A sink is one more key, of its score and the value 0.
+TEST(Sink, IsAKeyOfValueZero) {
+  std::string text = specText(pattern("#attn.causal<bottom_right>"));
+  text.replace(text.find("v = %v : !K"), 11, "v = %v : !K, sink = %sink : !H");
+  text.replace(text.find("attn.softmax %s"), 15, "attn.softmax %s sink(%sink : !H)");
+  SpecModule with = SpecModule::parse("!H = !attn.tensor<heads(1) x f32>\n" + text);
+  SpecModule without = SpecModule::parse(specText(pattern("#attn.causal<bottom_right>")));
+  NamedTensors in = randomLaunch(with.spec(), {{{"qs", {4}}, {"ks", {3}}}}); // row 0 sees no key
+  NamedTensors plainInputs = in;
+  plainInputs.tensors.erase("sink");
+  Evaluation plain = run(without.spec(), plainInputs);
+  for (double sink : {-INFINITY, -1e30, -3.0, 2.5, 40.0, 1e4, 1e30}) {
+    in.tensors.at("sink").values[0] = sink;
+    Evaluation out = run(with.spec(), in);
+    for (int64_t i = 0; i < 4; ++i) {
+      double lse = plain.tensors.at("lse").at({i, 0});
+      double top = std::max(lse, sink);
+      double sum = top == -INFINITY ? -INFINITY : top + std::log(std::exp(lse - top) + std::exp(sink - top));
+      EXPECT_DOUBLE_EQ(out.tensors.at("lse").at({i, 0}), sum) << sink;
+      for (int64_t d = 0; d < 4; ++d) {
+        double o = i == 0 ? 0 : plain.tensors.at("o").at({i, 0, d}) * std::exp(lse - sum);
+        EXPECT_NEAR(out.tensors.at("o").at({i, 0, d}), o, 1e-15) << sink;
+      }
+    }
+  }
+  for (double sink : {double(NAN), double(INFINITY)}) {
+    in.tensors.at("sink").values[0] = sink;
+    Evaluation out = run(with.spec(), in);
+    EXPECT_TRUE(std::isnan(out.tensors.at("lse").at({0, 0}))); // without a key, too
+    for (int64_t i = 1; i < 4; ++i) {
+      EXPECT_TRUE(std::isnan(out.tensors.at("lse").at({i, 0})));
+      EXPECT_TRUE(std::isnan(out.tensors.at("o").at({i, 0, 0})));
+    }
+  }
+}
+
 TEST(Pattern, CausalIsBottomRight) {
   EXPECT_EQ(presentPairs(pattern("#attn.causal<bottom_right>"), 2, 4), (Picture{"xxx.", "xxxx"}));
   EXPECT_EQ(presentPairs(pattern("#attn.causal<bottom_right>"), 4, 2), (Picture{"..", "..", "x.", "xx"}));
