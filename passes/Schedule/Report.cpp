@@ -11,13 +11,13 @@ KernelReport fovea::report(KernelOp kernel, StringRef operation, const std::vect
   r.entry = kernel.getSymName().str();
   r.target = kernel.getTarget().str();
   r.candidates = candidates;
-  const Target *target = findTarget(r.target);
-  if (target && target->tcgen05 && r.schedule.keyRows)
-    r.keyTile = priceKeyTile(kernel, r.schedule, *target);
   if (llvm::Expected<Schedule> schedule = Schedule::fromAttr(kernel.getSchedule()))
     r.schedule = std::move(*schedule);
   else
     llvm::consumeError(schedule.takeError());
+  const Target *target = findTarget(r.target);
+  if (target && target->tcgen05 && r.schedule.keyRows)
+    r.keyTile = priceKeyTile(kernel, r.schedule, *target);
   auto integer = [&](StringRef name) {
     auto attr = kernel->getAttrOfType<IntegerAttr>(name);
     return attr ? attr.getInt() : 0;
