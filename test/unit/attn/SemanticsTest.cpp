@@ -51,7 +51,7 @@ TEST(Sink, IsAKeyOfValueZero) {
   NamedTensors plainInputs = in;
   plainInputs.tensors.erase("sink");
   Evaluation plain = run(without.spec(), plainInputs);
-  for (double sink : {-INFINITY, -1e30, -3.0, 2.5, 40.0, 1e4, 1e30}) {
+  for (double sink : {-HUGE_VAL, -1e30, -3.0, 2.5, 40.0, 1e4, 1e30}) {
     in.tensors.at("sink").values[0] = sink;
     Evaluation out = run(with.spec(), in);
     for (int64_t i = 0; i < 4; ++i) {
