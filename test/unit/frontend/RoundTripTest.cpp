@@ -24,7 +24,7 @@ void expectRoundTrip(const ast::Spec &spec) {
 
 TEST(RoundTrip, Examples) {
   auto texts = examples();
-  EXPECT_EQ(texts.size(), 9u);
+  EXPECT_EQ(texts.size(), 10u);
   for (const auto &[name, text] : texts) {
     Diagnostics diagnostics;
     auto spec = ast::parse(text, diagnostics);
