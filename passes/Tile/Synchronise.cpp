@@ -343,7 +343,7 @@ private:
       barrier.setOffset(smem);
       smem += 8 * barrier.getDepth();
     }
-    // The ring through which a group hands on the items that it is given (codegen/kernel/ItemRing.h).
+    // The ring through which whoever finds the items tells the groups (codegen/kernel/ItemRing.cpp).
     if (schedule.persistent && schedule.keyRows) {
       smem = (smem + 15) / 16 * 16;
       kernel->setAttr("item_ring", b.getI64IntegerAttr(smem));

@@ -50,15 +50,6 @@ Outcome runOnce(const std::string &input, const std::string &text, const Policy 
   return o;
 }
 
-std::string read(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    throw std::runtime_error(path + ": cannot be opened");
-  std::stringstream s;
-  s << in.rdbuf();
-  return s.str();
-}
-
 struct Verdict {
   enum Kind { Caught, Harmless, Survived, Invalid } kind = Survived;
   std::string how;
@@ -242,12 +233,12 @@ int main(int argc, char **argv) {
     for (const std::string &folder : folders) {
       Kernel kernel;
       kernel.folder = folder;
-      kernel.text = read(folder + "/kernel.ptx");
+      kernel.text = emulator::readText(folder + "/kernel.ptx");
       for (auto &entry : std::filesystem::directory_iterator(folder))
         if (std::string name = entry.path().filename().string(); name.substr(0, 6) == "launch" && entry.path().extension() == ".json")
           kernel.inputs.push_back(entry.path().string());
       std::sort(kernel.inputs.begin(), kernel.inputs.end());
-      std::string name = nlohmann::json::parse(read(folder + "/launch.json")).at("kernel").get<std::string>();
+      std::string name = nlohmann::json::parse(emulator::readText(folder + "/launch.json")).at("kernel").get<std::string>();
       kernel.module = ptx::parse(kernel.text);
       for (const ptx::Function &f : kernel.module->functions)
         if (f.entry && f.name == name)

@@ -240,6 +240,8 @@ struct Runner {
   }
 };
 
+} // namespace
+
 std::string readText(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
@@ -248,8 +250,6 @@ std::string readText(const std::string &path) {
   s << in.rdbuf();
   return s.str();
 }
-
-} // namespace
 
 Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
   Json spec;

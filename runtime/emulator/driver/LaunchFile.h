@@ -21,6 +21,9 @@ struct LaunchOptions {
   std::map<std::string, std::vector<uint8_t>> *results = nullptr;
 };
 
+/// A whole file. Throws std::runtime_error, which names the path, if it cannot be opened.
+std::string readText(const std::string &path);
+
 /// Runs the file. Unknown keys and values that make no sense throw std::runtime_error with the key's name; LoadError for
 /// the PTX. Outputs and the trace are written also when the kernel failed.
 Report runLaunchFile(const std::string &path, const LaunchOptions &options);
