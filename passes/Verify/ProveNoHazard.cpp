@@ -7,6 +7,9 @@
 //   tensor   tensor core, then threads                    the threads' tcgen05 fence::after_thread_sync
 //            threads, then tensor core or other threads   wait::st behind a write, fence::before_thread_sync, and the
 //                                                         other side's fence::after_thread_sync
+// The two tcgen05 fences stand at the ends of the chain, however many groups it leads through: the first one's is before all
+// that it signals later, the other's behind all that was waited for, and who passes the news on needs none ["Specialized
+// Inter-thread Synchronization for tcgen05 instructions"].
 // A read of tensor memory ends with its own wait::ld (codegen/kernel), so that nothing is owed behind it. Tensor cores
 // and TMA may overwrite what threads have read without a proxy fence: nothing of theirs is read back.
 //

@@ -44,6 +44,9 @@ private:
 
 /// A view: everything that happened before; the generic writes among it that the asynchronous proxy sees too; and what
 /// the tcgen05 fences order: handed out after fence::before_thread_sync, received, in force after fence::after_thread_sync.
+/// Between the two any chain of execution ordering will do, and who passes it on needs no fence of its own: the first
+/// stands before all that the writer signals later, the second behind all that was waited for (PTX ISA, "Specialized
+/// Inter-thread Synchronization for tcgen05 instructions").
 /// `foreign` is what is known of other clusters, by their index in the grid; `weak` is what relaxed barriers tell, which
 /// orders execution but, by the ISA, no memory.
 struct View {
@@ -62,6 +65,7 @@ struct View {
     happened.join(from.happened);
     proxied.join(from.proxied);
     tensorIn.join(from.tensorOut);
+    tensorOut.join(from.tensorOut);
     weak.join(from.weak);
     joinForeign(from.foreign);
   }

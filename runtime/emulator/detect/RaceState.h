@@ -97,6 +97,11 @@ struct ClusterState {
   }
   /// The whole warp speaks: what each lane knows of its own tcgen05.ld and st, all know.
   void meetTmem(const Warp &w, View &v) const;
+  /// fence::before_thread_sync: what the warp itself did with tensor memory. Others' work is theirs to fence.
+  static void handOut(Clock &out, const View &known, uint32_t warp) {
+    for (uint32_t e = 0; e < Engines; ++e)
+      out.raise(actorOf(warp, Engine(e)), known.happened[actorOf(warp, Engine(e))]);
+  }
   /// A barrier among the lanes: each knows what all knew.
   void synchronise(const Warp &w, uint32_t lanes);
   /// The warp's next accesses are later than what it has just published.

@@ -158,7 +158,7 @@ public:
       s.tick(w);
       break;
     case Fence::TcgenBefore:
-      s.learn(w, w.active, [](View &v) { v.tensorOut.join(v.happened); });
+      s.learn(w, w.active, [&](View &v) { s.handOut(v.tensorOut, v, index); });
       std::copy(ws.waited, ws.waited + 2, ws.fencedTmem);
       s.tick(w);
       break;
@@ -236,7 +236,7 @@ public:
     View &v = b.of(phase);
     v.release(o.view);
     if (op.kind == AsyncKind::Commit) {  // fence::before_thread_sync is part of it
-      v.tensorOut.join(o.view.happened);
+      s.handOut(v.tensorOut, o.view, o.actor / Engines);
       v.tensorOut.raise(o.actor, o.step);
     }
     if (op.kind == AsyncKind::Load) {

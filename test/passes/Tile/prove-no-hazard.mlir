@@ -361,3 +361,72 @@ tile.kernel @committed_alone target("sm_100a") schedule #s {
     tile.pass %k : <64x64xbf16, smem>
   }
 }
+
+// -----
+
+// A chain over a third group: the writer's tensor_before and the reader's tensor_after stand at its ends, and who passes
+// the news on needs no fence (PTX ISA, specialized inter-thread synchronization for tcgen05). No error.
+#s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = [], p_in_tmem = false, persistent = false, tile_rows = 64 : i64}
+tile.kernel @fenced_at_the_ends target("sm_100a") schedule #s {
+  tile.channel @S depth(1) stations ["write", "read"] : !tile.slot<64x64xf32, tmem> {offset = 0 : i64, slot_size = 64 : i64}
+  tile.barrier @A count(4) depth(1) {offset = 0 : i64}
+  tile.barrier @B count(1) depth(1) {offset = 8 : i64}
+  tile.group @writer warps(0, 4) registers(0) roles ["write"] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %s = tile.take @S[0] for threads : <64x64xf32, tmem>
+    %x = arith.constant dense<0.0> : tensor<64x64xf32, #tile.regs<fragment>>
+    tile.write %x into %s : tensor<64x64xf32, #tile.regs<fragment>>, <64x64xf32, tmem>
+    tile.fence tmem_stores for threads
+    tile.fence tensor_before for threads
+    tile.arrive @A from threads
+    tile.pass %s : <64x64xf32, tmem>
+  }
+  tile.group @between warps(4, 1) registers(0) roles [] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    tile.wait @A for threads
+    tile.arrive @B from threads
+  }
+  tile.group @reader warps(8, 4) registers(0) roles ["read"] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    tile.wait @B for threads
+    tile.fence tensor_after for threads
+    %s = tile.take @S[1] for threads : <64x64xf32, tmem>
+    %t = tile.read %s : <64x64xf32, tmem> -> tensor<64x64xf32, #tile.regs<fragment>>
+    tile.pass %s : <64x64xf32, tmem>
+  }
+}
+
+// -----
+
+// Fences of the group between cannot stand in for the writer's own: its stores are not ordered before its arrival.
+#s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = [], p_in_tmem = false, persistent = false, tile_rows = 64 : i64}
+tile.kernel @fenced_between target("sm_100a") schedule #s {
+  tile.channel @S depth(1) stations ["write", "read"] : !tile.slot<64x64xf32, tmem> {offset = 0 : i64, slot_size = 64 : i64}
+  tile.barrier @A count(4) depth(1) {offset = 0 : i64}
+  tile.barrier @B count(1) depth(1) {offset = 8 : i64}
+  tile.group @writer warps(0, 4) registers(0) roles ["write"] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %s = tile.take @S[0] for threads : <64x64xf32, tmem>
+    %x = arith.constant dense<0.0> : tensor<64x64xf32, #tile.regs<fragment>>
+    tile.write %x into %s : tensor<64x64xf32, #tile.regs<fragment>>, <64x64xf32, tmem>
+    tile.fence tmem_stores for threads
+    tile.arrive @A from threads
+    tile.pass %s : <64x64xf32, tmem>
+  }
+  tile.group @between warps(4, 1) registers(0) roles [] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    tile.wait @A for threads
+    tile.fence tensor_after for threads
+    tile.fence tensor_before for threads
+    tile.arrive @B from threads
+  }
+  tile.group @reader warps(8, 4) registers(0) roles ["read"] {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    tile.wait @B for threads
+    tile.fence tensor_after for threads
+    %s = tile.take @S[1] for threads : <64x64xf32, tmem>
+    // expected-error @below {{are ordered, but lack the first one's fence tensor_before before it hands over}}
+    %t = tile.read %s : <64x64xf32, tmem> -> tensor<64x64xf32, #tile.regs<fragment>>
+    tile.pass %s : <64x64xf32, tmem>
+  }
+}

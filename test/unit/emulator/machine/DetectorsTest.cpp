@@ -124,4 +124,23 @@ TEST(Detectors, oneLaneSpeaksForItsWarpsTensorMemory) {
   EXPECT_TRUE(finds(r, true, "the warp did not meet (bar.warp.sync) before one of its threads told others"));
 }
 
+TEST(Detectors, tensorFencesStandAtBothEndsOfAChain) {
+  // Warp 0 stores, warp 1 passes the news on, warp 4 reads the same lanes: bar.sync 1 and 2 of two warps each.
+  auto kernel = [](const std::string &before, const std::string &between, const std::string &after) {
+    return "shr.u32 %r8, %r0, 5; setp.ne.u32 %p1, %r8, 0; setp.ne.u32 %p2, %r8, 1; setp.ne.u32 %p3, %r8, 4; @%p1 bra A;"
+           "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32; A: bar.sync 0; ld.shared.u32 %r6, [%r2];"
+           "@%p1 bra B; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {%r0}; tcgen05.wait::st.sync.aligned;" + before + "bar.arrive 1, 64; B:"
+           "@%p2 bra C; bar.sync 1, 64;" + between + "bar.arrive 2, 64; C:"
+           "@%p3 bra D; bar.sync 2, 64;" + after +
+           "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r6]; tcgen05.wait::ld.sync.aligned; st.global.u32 [%rd1], %r5; D:"
+           "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; @%p1 bra E; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r6, 32; E:";
+  };
+  const std::string before = "tcgen05.fence::before_thread_sync;", after = "tcgen05.fence::after_thread_sync;";
+  EXPECT_EQ(run(kernel(before, "", after), 160).text(), "");
+  EXPECT_EQ(run(kernel(before, after + before, after), 160).text(), "");
+  const std::string missing = "without tcgen05.fence::before_thread_sync there and ::after_thread_sync here";
+  EXPECT_TRUE(finds(run(kernel("", after + before, after), 160), true, missing));
+  EXPECT_TRUE(finds(run(kernel(before, after + before, ""), 160), true, missing));
+}
+
 } // namespace
