@@ -137,9 +137,11 @@ private:
   mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);
   mlir::LogicalResult emitTeamProgram(mlir::Block &block, const WorkItem &item);
   mlir::LogicalResult emitBody(mlir::Block &block);
+  void emitTeamRows(tile::TeamRowsOp op);
   // codegen/kernel/Loops.cpp
   mlir::LogicalResult emitLoop(tile::LoopOp op);
   mlir::LogicalResult emitRare(tile::RareOp op);
+  void emitSkippedBlocks(tile::SkipBlocksOp op, Value count);
   SmallVector<Value> flatten(ValueRange values);
   void unflatten(ValueRange values, ValueRange like, ArrayRef<Value> flat);
   ArrayRef<Value> restoreCarried(ValueRange values, ValueRange inits,

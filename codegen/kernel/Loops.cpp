@@ -156,6 +156,46 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
   return result;
 }
 
+// Waits and arrivals of one block, without its work: those of its own step, then those that lag behind. No wait needs an
+// arrival of a later block.
+void Emitter::emitSkippedBlocks(SkipBlocksOp op, Value count) {
+  Block &body = (*op->getBlock()->getOps<LoopOp>().begin()).getBody().front();
+  const auto before = group.before;
+  SmallVector<int64_t> depths;
+  SmallVector<Value> rings;
+  for (auto &entry : group.block)
+    depths.push_back(entry.first);
+  llvm::sort(depths);
+  auto state = [&] {
+    SmallVector<Value> values;
+    for (int64_t depth : depths)
+      values.append({group.block[depth].slot, group.block[depth].parity});
+    return values;
+  };
+  auto restore = [&](ValueRange values) {
+    for (auto [i, depth] : llvm::enumerate(depths))
+      group.block[depth] = {values[2 * i], values[2 * i + 1]};
+  };
+  auto loop = scf::ForOp::create(b, loc, i32(0), count, i32(1), state());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    restore(loop.getRegionIterArgs());
+    group.before = group.block;
+    for (uint64_t visit : {0, 1})
+      for (Operation &event : body) {
+        if (auto wait = dyn_cast<WaitOp>(event); wait && wait.getVisit() == visit)
+          emitWait(wait);
+        else if (auto arrive = dyn_cast<ArriveOp>(event); arrive && arrive.getVisit() == visit)
+          emitArrive(arrive);
+      }
+    advanceBlocks();
+    scf::YieldOp::create(b, loc, state());
+  }
+  restore(loop.getResults());
+  group.before = before;
+}
+
 LogicalResult Emitter::emitRare(RareOp op) {
   // One vote for the thread's rows; "not at most" so that NaN counts.
   Value beyond = constI1(b, loc, false);

@@ -39,6 +39,8 @@ LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
     idle = !works;
     if (failed(emitProgram(block, item)))
       result = failure();
+    for (auto skip : block.getOps<SkipBlocksOp>())
+      emitSkippedBlocks(skip, scalars[skip.getBehind()]);
     idle = false;
     SmallVector<Value> rings;
     for (int64_t depth : depths)
@@ -49,6 +51,15 @@ LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
   for (auto [i, depth] : llvm::enumerate(depths))
     group.block[depth] = {branch.getResult(2 * i), branch.getResult(2 * i + 1)};
   return result;
+}
+
+// A team's rows of a tile; the last row where it has none.
+void Emitter::emitTeamRows(TeamRowsOp op) {
+  const int64_t ownRows = schedule.tileRows / int64_t(GroupOp(group.op).getTeams());
+  Value rows = scalars[op.getRows()];
+  Value skipped = LLVM::SMinOp::create(b, loc, mul(group.team, i32(ownRows)), sub(rows, i32(1)));
+  scalars[op.getTeamFirst()] = add(scalars[op.getFirst()], skipped);
+  scalars[op.getTeamRows()] = LLVM::SMinOp::create(b, loc, sub(rows, skipped), i32(ownRows));
 }
 
 LogicalResult Emitter::emitBody(Block &block) {
@@ -70,7 +81,7 @@ LogicalResult Emitter::emitBody(Block &block) {
   };
   for (Operation &op : block) {
     const bool isScalar = op.getNumResults() && llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
-    if (idle && !isScalar && !isa<TakeOp, WaitOp, ArriveOp, LoopOp>(op))
+    if (idle && !isScalar && !isa<TakeOp, WaitOp, ArriveOp, LoopOp, SkipBlocksOp>(op))
       continue;
     if (auto take = dyn_cast<TakeOp>(op)) {
       emitTake(take);
@@ -78,6 +89,8 @@ LogicalResult Emitter::emitBody(Block &block) {
       scalars[position.getPosition()] = itemPosition;
     } else if (auto split = dyn_cast<SplitOp>(op)) {
       scalars[split.getPart()] = itemPart, scalars[split.getCount()] = argument(params.scalar("splits"));
+    } else if (auto rows = dyn_cast<TeamRowsOp>(op)) {
+      emitTeamRows(rows);
     } else if (auto row = dyn_cast<ListRowOp>(op)) {
       emitListRow(row);
     } else if (auto below = dyn_cast<ListBelowOp>(op)) {
@@ -142,6 +155,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](ReadOp read) { return lowering.read(*this, read); })
       .Case([&](WriteOp write) { return lowering.write(*this, write); })
       .Case([&](LoopOp loop) { return emitLoop(loop); })
+      .Case([&](SkipBlocksOp skip) { return emitSkippedBlocks(skip, scalars[skip.getBefore()]), success(); })
       .Case([&](RareOp rare) { return emitRare(rare); })
       .Case([&](ScaleOp scale) { return lowering.scale(*this, scale); })
       .Case([&](WarpProductOp product) { return lowering.warpProduct(*this, product); })

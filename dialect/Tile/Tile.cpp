@@ -197,6 +197,24 @@ LogicalResult GroupOp::verify() {
   return success();
 }
 
+LogicalResult TeamRowsOp::verify() {
+  auto group = (*this)->getParentOfType<GroupOp>();
+  if (group && group.getTeams() < 2)
+    return emitOpError("expected a group in teams, since group '") << group.getSymName() << "' has all of the tile's rows";
+  return success();
+}
+
+LogicalResult SkipBlocksOp::verify() {
+  auto group = (*this)->getParentOfType<GroupOp>();
+  if (!group)
+    return success(); // still in a role
+  if (group.getTeams() < 2)
+    return emitOpError("expected a group in teams, since all of group '") << group.getSymName() << "' visits the same key blocks";
+  if (group.getBody().front().getOps<LoopOp>().empty())
+    return emitOpError("expected a loop over key blocks in group '") << group.getSymName() << "'";
+  return success();
+}
+
 LogicalResult BlocksOp::verify() {
   if (getEdge().empty() != !getPlainFrom() || (getPlainTo() && !getPlainFrom()))
     return emitOpError("expected the first block without an edge exactly where there is an edge");

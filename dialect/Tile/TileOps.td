@@ -205,6 +205,32 @@ def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_TeamRowsOp : Tile_Op<"team_rows", [Pure]> {
+  let summary = "of a tile's rows, those of the team that runs the program: the first one's position, and how many";
+  let description = [{
+    `first` and `rows` are the tile's (i32, at least one row). A team beyond the last row gets that row, so that what it
+    sees is never nothing. See `tile.group` for teams.
+  }];
+  let arguments = (ins I32:$first, I32:$rows);
+  let results = (outs I32:$team_first, I32:$team_rows);
+  let assemblyFormat = "$first `,` $rows attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_SkipBlocksOp : Tile_Op<"skip_blocks"> {
+  let summary = "key blocks of the item in front of those that a team visits, and behind them: passed on untouched";
+  let description = [{
+    The blocks of the program's loops are those that the team's rows see; other teams of the group see `before` more blocks
+    (i32, at least 0) in front of them, and `behind` more. For each of these the team waits and arrives as for a block of
+    its own, and does nothing else: `before` where the op stands, `behind` at the end of the program. Events of a block
+    keep their order, and an arrival only comes sooner, so that what is proved of programs that visit every block holds
+    here, too.
+  }];
+  let arguments = (ins I32:$before, I32:$behind);
+  let assemblyFormat = "$before `,` $behind attr-dict";
+  let hasVerifier = 1;
+}
+
 //===-- units ---------------------------------------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load"> {

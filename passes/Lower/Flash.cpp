@@ -27,6 +27,7 @@ struct KeyBlocks {
   QueryTile tile;
   KeyBlockRange range;
   Value count;
+  Value before, behind; ///< blocks of the item that the role's team does not visit; null where all teams visit all
 };
 
 class FlashNetwork {
@@ -187,9 +188,23 @@ private:
                                  : arith::DivUIOp::create(n.b, loc, item.head, n.i32(p.heads / p.keyHeads)).getResult();
   }
 
-  KeyBlocks keyBlocks(Item item) {
+  // Whether each team visits only the blocks that its own rows see. (In a list and around a gap, the block of a step
+  // depends on the range.)
+  bool teamsDiffer() const {
+    const GroupSchedule *group = s.groupOf(own("softmax"));
+    return group && group->teams > 1 && masksLater() && !range.gap && !range.blocks && s.splits == 1;
+  }
+
+  // The blocks of an item: all of them for those who load and clear, for the others those of their team.
+  KeyBlocks keyBlocks(Item item, bool ofTeam = true) {
     QueryTile tile{item.query, item.rows, item.queries, item.keys};
     KeyBlockRange blocks = emitBlockRange(n.b, loc, range, tile, s.keyRows);
+    if (ofTeam && teamsDiffer()) {
+      auto mine = TeamRowsOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type(), item.query, item.rows);
+      KeyBlockRange part = emitBlockRange(n.b, loc, range, {mine.getTeamFirst(), mine.getTeamRows(), item.queries, item.keys}, s.keyRows);
+      emitKeepInside(n.b, loc, part, blocks);
+      return {tile, part, emitBlockCount(n.b, loc, part), n.sub(blocks.end, part.end), n.sub(part.first, blocks.first)};
+    }
     if (range.blocks)
       blocks = emitPickedBlocks(n.b, loc, *range.blocks, p.list, blocks, tile, s.keyRows, item.batch,
                                 p.listHeads == 1 ? n.i32(0) : item.head);
@@ -197,7 +212,7 @@ private:
       auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
       blocks = emitPartOfBlocks(n.b, loc, blocks, tile, s.keyRows, split.getPart(), split.getCount());
     }
-    return {tile, blocks, emitBlockCount(n.b, loc, blocks)};
+    return {tile, blocks, emitBlockCount(n.b, loc, blocks), {}, {}};
   }
   // Position of the first key of step t.
   Value firstKey(const KeyBlocks &blocks, Value t) {
@@ -220,14 +235,14 @@ private:
                        FlatSymbolRefAttr());
         n.pass(q);
       });
-      KeyBlocks blocks = keyBlocks(item);
+      KeyBlocks blocks = keyBlocks(item, /*ofTeam=*/false);
       n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
         loadKeys("K", p.k, item, blocks, t);
         return {};
       });
     });
     n.role("load_v", [&](Item item) {
-      KeyBlocks blocks = keyBlocks(item);
+      KeyBlocks blocks = keyBlocks(item, /*ofTeam=*/false);
       n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
         loadKeys("V", p.v, item, blocks, t);
         return {};
@@ -237,7 +252,7 @@ private:
       return;
     // A neighbour's value must not meet a zero probability: 0 x NaN is NaN.
     n.role("clear", [&](Item item) {
-      KeyBlocks blocks = keyBlocks(item);
+      KeyBlocks blocks = keyBlocks(item, /*ofTeam=*/false);
       n.blocks(blocks.count, {}, nullptr, [&](Value t, NetworkBuilder::Values) -> NetworkBuilder::Values {
         Value v = n.take("V", 1, Unit::Threads);
         Value rows = n.sub(item.keys, firstKey(blocks, t));
@@ -352,6 +367,8 @@ private:
     n.role(own("softmax"), [&](Item item) {
       Value q = holdsOperands() ? n.take("QAgain", 1, Unit::Threads) : Value();
       KeyBlocks blocks = keyBlocks(item);
+      if (blocks.before)
+        SkipBlocksOp::create(n.b, loc, blocks.before, blocks.behind);
       item = part(item);
       auto next = [&](bool mask) {
         return [&, mask](Value t, NetworkBuilder::Values carried) {

@@ -166,6 +166,17 @@ KeyBlockRange fovea::emitPartOfBlocks(OpBuilder &b, Location loc, const KeyBlock
   return result;
 }
 
+void fovea::emitKeepInside(OpBuilder &b, Location loc, KeyBlockRange &blocks, const KeyBlockRange &others) {
+  auto clamp = [&](Value v, Value least, Value most) {
+    return b.createOrFold<arith::MinSIOp>(loc, b.createOrFold<arith::MaxSIOp>(loc, v, least), most);
+  };
+  Value one = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
+  blocks.first = clamp(blocks.first, others.first, b.createOrFold<arith::SubIOp>(loc, others.end, one));
+  blocks.end = clamp(blocks.end, b.createOrFold<arith::AddIOp>(loc, blocks.first, one), others.end);
+  for (Value *place : {&blocks.firstWhole, &blocks.endWhole})
+    *place = clamp(*place, blocks.first, blocks.end);
+}
+
 Value fovea::emitBlockCount(OpBuilder &b, Location loc, const KeyBlockRange &blocks) {
   Value count = b.createOrFold<arith::SubIOp>(loc, blocks.end, blocks.first);
   if (!blocks.gapFirst)

@@ -56,6 +56,9 @@ KeyBlockRange emitPickedBlocks(mlir::OpBuilder &b, mlir::Location loc, const Key
 KeyBlockRange emitPartOfBlocks(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks, const QueryTile &tile,
                                int64_t blockSize, mlir::Value part, mlir::Value parts);
 
+/// Moves a range without gap or list inside another of the same keys: rows of its tile that see no key visit one block.
+void emitKeepInside(mlir::OpBuilder &b, mlir::Location loc, KeyBlockRange &blocks, const KeyBlockRange &others);
+
 /// How many blocks there are to visit: all but those of the gap; at least 1.
 mlir::Value emitBlockCount(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks);
 /// The block of step 0 ... count - 1, from the last to the first.

@@ -36,13 +36,15 @@ struct Candidate {
   std::string refusal; ///< why it cannot be built; empty if it can
   double excess = 0;   ///< what the refusal asks for over what there is; the nearest refusal is reported
 
+  double rowTail = 1; ///< rows of the tiles that hold a known number of queries, over that number
+
   /// What candidates are compared by: tiles of different heights do different amounts of work per item.
   /// Those whose items loop over key blocks are priced for a number of blocks, whose heights differ, too.
   double clocksPerRow() const {
     const int64_t keys = std::max<int64_t>(schedule.keyRows, 1);
     // Lengths are often multiples of 64 or 128, which leave other key tiles a tail; one of 1024 stands for them.
     const double tail = double((1024 + keys - 1) / keys * keys) / 1024;
-    return tail * cost.period() / double(schedule.itemRows()) / double(keys);
+    return rowTail * tail * cost.period() / double(schedule.itemRows()) / double(keys);
   }
   /// Refuses if `amount` of something exceeds its `limit`; of several refusals the greatest excess is kept.
   void needs(int64_t amount, int64_t limit, const char *what);

@@ -114,7 +114,7 @@ private:
         OpCost c = priceOp(op, group);
         auto load = dyn_cast<LoadOp>(op);
         if (load && takeOf(load.getSlot()).getVisit())
-          cost.l2 += c.bytes / rates.l2Bytes;
+          cost.l2 += c.bytes / rates.l2Bytes, cost.tensor += c.bytes * rates.l2Drag;
         else
           cost.bytes += c.bytes;
         cost.tensor += c.tensor;
@@ -283,7 +283,8 @@ private:
           for (Value operand : {mma.getA(), mma.getB()})
             if (overlaps && cast<SlotType>(operand.getType()).getSpace() == Space::Smem)
               c.shared += slotBytes(operand) / rates.sharedBytes;
-          c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4);
+          // A product of a warpgroup begins when its last one is read; meanwhile other teams' products may run.
+          c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4) / std::max(1.0, teams - 1);
         })
         .Case([&](ReadOp read) {
           if (cast<SlotType>(read.getSlot().getType()).getSpace() != Space::Registers) {

@@ -86,6 +86,8 @@ private:
     // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few.
     s.splits = o.splits ? *o.splits : p.queries == p.keys ? 1 : 0;
     s.outInQ = queries == 0 && !target.tcgen05;
+    if (p.queries.kind == RowSpace::Kind::Shared)
+      c.rowTail = double((p.queries.count + s.itemRows() - 1) / s.itemRows() * s.itemRows()) / double(p.queries.count);
     s.depths = {{"K", kStages}, {"V", vStages}};
     // Names of each tile's own roles and channels.
     auto own = [&](const char *name, int64_t tile) { return tiles == 1 ? std::string(name) : name + std::to_string(tile); };
