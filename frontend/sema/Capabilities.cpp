@@ -112,8 +112,7 @@ void epilogueParts(const Expr &e, const Spec &spec, Answer &answer) {
 /// The settings that the scheduler reads.
 bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   if (key == "tile_m")
-    return setting.number == 64 || setting.number == 128 || setting.number == 192 ||
-           (setting.number == 256 && target == "sm_100a");
+    return setting.number % 64 == 0 && setting.number >= 64 && setting.number <= 256;
   if (key == "tile_n" || key == "softmax" || key == "splits")
     return true;
   if (key == "stages")
@@ -240,7 +239,7 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
           if (schedule.target == target && !isScheduled(key, setting, target))
             all.push_back({setting.range, "this setting of '" + key + "'",
                            target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, stages (1 to 8), ctas_per_sm and p"
-                                               : "roles, tile_m (64, 128 or 192), tile_n, softmax, splits, stages (1 to 8) and ctas_per_sm"});
+                                               : "roles, tile_m (64, 128, 192 or 256), tile_n, softmax, splits, stages (1 to 8) and ctas_per_sm"});
       return all;
     },
     // emit

@@ -46,10 +46,9 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
         return fail(key, "must be fused or split");
       o.roles = text.getValue().str();
     } else if (key == "tile_m") {
-      if (!number || (number.getInt() != 64 && number.getInt() != 128 && number.getInt() != 192 &&
-                      !(number.getInt() == 256 && target.tcgen05)))
-        return fail(key, "must be 64, 128 or 192, the rows of a tile of queries" +
-                             llvm::Twine(target.tcgen05 ? ", or 256, two tiles of 128" : ""));
+      if (!number || number.getInt() < 64 || number.getInt() > 256 || number.getInt() % 64)
+        return fail(key, "must be 64, 128, 192 or 256, the rows of a tile of queries" +
+                             llvm::Twine(target.tcgen05 ? " (256: two tiles of 128)" : ""));
       o.tileRows = number.getInt();
     } else if (key == "tile_n") {
       if (!number || number.getInt() < 16 || number.getInt() > 256 || number.getInt() % 16)
@@ -253,8 +252,8 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
                                              NetworkBuilderFn build, llvm::StringRef what) {
   const std::string prefix = "schedule " + std::string(target.name) + ": " + what.str();
   if (all.empty())
-    return llvm::createStringError(prefix + "a tile must hold a whole block: tile_m is below the block of " +
-                                   std::to_string(problem.block) + " rows");
+    return llvm::createStringError(prefix + "a tile holds whole blocks of " + std::to_string(problem.block) +
+                                   " rows: tile_m must be " + (problem.block > 64 ? "128" : "64 or 128"));
   // Every candidate's network on its groups, in one module; then its event graph.
   mlir::MLIRContext *context = problem.element.getContext();
   mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(mlir::UnknownLoc::get(context)));

@@ -283,8 +283,9 @@ private:
           for (Value operand : {mma.getA(), mma.getB()})
             if (overlaps && cast<SlotType>(operand.getType()).getSpace() == Space::Smem)
               c.shared += slotBytes(operand) / rates.sharedBytes;
-          // A product of a warpgroup begins when its last one is read; meanwhile other teams' products may run.
-          c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4) / std::max(1.0, teams - 1);
+          // A product of a warpgroup begins when its last one is read; meanwhile other teams' products may run. (The power
+          // is a fit.)
+          c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4) / std::pow(std::max(1.0, teams - 1), 1.5);
         })
         .Case([&](ReadOp read) {
           if (cast<SlotType>(read.getSlot().getType()).getSpace() != Space::Registers) {

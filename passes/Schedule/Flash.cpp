@@ -57,7 +57,7 @@ private:
       return {{64, 1}};
     if (target.tcgen05)
       return {{128, 2}, {128, 1}};
-    return {{192, 1}, {128, 1}, {64, 1}};
+    return {{256, 1}, {192, 1}, {128, 1}, {64, 1}};
   }
   // Without a register budget for scores, tcgen05 has small key tiles where head dims leave no room for larger ones.
   std::vector<int64_t> keyRows() const {
@@ -68,8 +68,7 @@ private:
     if (o.stages)
       return {{*o.stages, *o.stages}};
     std::vector<std::pair<int64_t, int64_t>> all{{4, 4}, {3, 3}, {2, 2}, {1, 1}};
-    if (target.tcgen05)
-      all.push_back({2, 1});
+    all.push_back(target.tcgen05 ? std::pair<int64_t, int64_t>{2, 1} : std::pair<int64_t, int64_t>{3, 2});
     return all;
   }
   int64_t tileBytes(int64_t rows, int64_t cols) const {
@@ -142,10 +141,10 @@ private:
       addProducers(4 * (tiles + corrects), corrects ? tiles == 1 ? 128 : 48 : 96);
     } else {
       // What the groups hold together is what they begin with; looking at a list takes a few more than loading does.
-      int64_t warps = rows / 16, registers = rows == 192 ? 160 : p.range.blocks ? 232 : 240;
+      int64_t warps = rows / 16, registers = rows == 256 ? 112 : rows == 192 ? 160 : p.range.blocks ? 232 : 240;
       // A warpgroup's products, weights and output are of its own rows.
       s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}, rows / 64}};
-      addProducers(warps, rows == 192 ? 32 : p.range.blocks ? 40 : 24);
+      addProducers(warps, rows >= 192 ? 32 : p.range.blocks ? 40 : 24);
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
@@ -156,8 +155,8 @@ private:
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (target.tcgen05 && rows > 128)
       c.refuse("has more query rows than one tcgen05 product: tile_m of 64 or 128, or 256 for two tiles");
-    if (!target.tcgen05 && rows > 192)
-      c.refuse("has more query rows than its warps: tile_m of 64, 128 or 192");
+    if (!target.tcgen05 && rows > 256)
+      c.refuse("has more query rows than its warps: tile_m of 64, 128, 192 or 256");
     if (target.tcgen05 && rows == 64 && (keys & (keys - 1)))
       c.refuse("stores fragments of P in powers of two of columns: tile_n of 32, 64 or 128 with tile_m of 64");
     if (const auto &list = p.range.blocks) {
