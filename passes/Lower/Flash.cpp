@@ -58,6 +58,8 @@ public:
       kernel->setAttr("jagged_queries", n.b.getUnitAttr());
     if (heavyFirst())
       kernel->setAttr("heavy_first", n.b.getI64IntegerAttr((p.headDim + p.valueDim) * p.element.getIntOrFloatBitWidth() / 8));
+    if (p.queries.kind == RowSpace::Kind::Shared)
+      kernel->setAttr("key_readers", n.b.getI64IntegerAttr((p.queries.count + s.itemRows() - 1) / s.itemRows()));
     if (!p.sink.empty())
       kernel->setAttr("sink", n.b.getStringAttr(p.sink));
     if (s.splits != 1)

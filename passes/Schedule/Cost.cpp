@@ -39,6 +39,7 @@ int64_t elements(Type type) {
 
 // Key blocks of the item that is priced, where items have any: enough for the loop to outweigh its ends.
 constexpr unsigned kPricedBlocks = 8;
+constexpr double kPricedKeys = 1024;
 
 class Pricer {
 public:
@@ -112,11 +113,15 @@ private:
           continue;
         Operation &op = *step.op;
         OpCost c = priceOp(op, group);
+        // Key blocks come from L2, where other tiles of the head have brought them, unless few tiles are known to.
         auto load = dyn_cast<LoadOp>(op);
-        if (load && takeOf(load.getSlot()).getVisit())
+        const bool ofKeys = load && takeOf(load.getSlot()).getVisit();
+        if (ofKeys)
           cost.l2 += c.bytes / rates.l2Bytes, cost.tensor += c.bytes * rates.l2Drag;
-        else
-          cost.bytes += c.bytes;
+        if (!ofKeys) // of an item that meets kPricedKeys, as if it met the blocks that are priced
+          cost.bytes += c.bytes * (schedule.keyRows ? double(kPricedBlocks * schedule.keyRows) / kPricedKeys : 1);
+        else if (auto readers = kernel->getAttrOfType<IntegerAttr>("key_readers"))
+          cost.bytes += c.bytes / double(readers.getInt());
         cost.tensor += c.tensor;
         cost.exponential += c.exponential;
         cost.arithmetic += c.arithmetic;

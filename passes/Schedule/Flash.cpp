@@ -16,8 +16,9 @@ public:
     for (auto [rows, tiles] : tileRows())
       for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : keyRows())
         for (auto [k, v] : stages())
-          for (int64_t queries : {2, 1, 0})
-            all.push_back(candidate({rows, tiles, keys, k, v, queries, o.softmax ? *o.softmax == "max_free" : canFreeze()}));
+          for (auto [queries, over] : queryTiles())
+            if (target.tcgen05 || queries > 1 || k == v)
+              all.push_back(candidate({rows, tiles, keys, k, v, queries, over, o.softmax ? *o.softmax == "max_free" : canFreeze()}));
     return all;
   }
 
@@ -38,11 +39,11 @@ public:
   }
 
 private:
-  // `tiles` of queries in flight; `queries`: how many of each are in shared memory; 0: one, through which, or over
-  // which, the output leaves.
+  // `tiles` of queries in flight; `queries`: how many of each are in shared memory; `over`: the output leaves through
+  // them (sm_90a), or over them.
   struct Choice {
     int64_t rows, tiles, keys, kStages, vStages, queries;
-    bool maxFree;
+    bool over, maxFree;
     int64_t polynomial = 0;
   };
 
@@ -63,12 +64,17 @@ private:
   std::vector<int64_t> keyRows() const {
     return target.tcgen05 ? std::vector<int64_t>{128, 96, 80, 64, 32} : std::vector<int64_t>{128, 96, 80, 64};
   }
+  std::vector<std::pair<int64_t, bool>> queryTiles() const {
+    if (target.tcgen05)
+      return {{2, false}, {1, false}, {1, true}};
+    return {{2, true}, {2, false}, {1, false}, {1, true}};
+  }
   // Depths of the rings of K and V.
   std::vector<std::pair<int64_t, int64_t>> stages() const {
     if (o.stages)
       return {{*o.stages, *o.stages}};
     std::vector<std::pair<int64_t, int64_t>> all{{4, 4}, {3, 3}, {2, 2}, {1, 1}};
-    all.push_back(target.tcgen05 ? std::pair<int64_t, int64_t>{2, 1} : std::pair<int64_t, int64_t>{3, 2});
+    all.push_back(target.tcgen05 ? std::pair<int64_t, int64_t>{2, 1} : std::pair<int64_t, int64_t>{3, 2}); // where room is short
     return all;
   }
   int64_t tileBytes(int64_t rows, int64_t cols) const {
@@ -78,13 +84,14 @@ private:
   Candidate candidate(Choice choice) {
     const int64_t rows = choice.rows, tiles = choice.tiles, keys = choice.keys, kStages = choice.kStages,
                   vStages = choice.vStages, queries = choice.queries, polynomial = choice.polynomial;
+    const bool over = choice.over;
     Candidate c;
     Schedule &s = c.schedule;
     s.tileRows = rows, s.queryTiles = tiles, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
     s.maxFree = choice.maxFree, s.polynomial = polynomial;
     // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few.
     s.splits = o.splits ? *o.splits : p.queries == p.keys ? 1 : 0;
-    s.outInQ = queries == 0 && !target.tcgen05;
+    s.outInQ = over && !target.tcgen05;
     if (p.queries.kind == RowSpace::Kind::Shared)
       c.rowTail = double((p.queries.count + s.itemRows() - 1) / s.itemRows() * s.itemRows()) / double(p.queries.count);
     s.depths = {{"K", kStages}, {"V", vStages}};
@@ -92,22 +99,22 @@ private:
     auto own = [&](const char *name, int64_t tile) { return tiles == 1 ? std::string(name) : name + std::to_string(tile); };
     for (int64_t tile = 0; tile < tiles; ++tile) {
       s.lags[own("pv", tile)] = 1;
-      s.depths[own("Q", tile)] = std::max<int64_t>(queries, 1);
-      if (queries == 0 && target.tcgen05)
+      s.depths[own("Q", tile)] = queries;
+      if (over && target.tcgen05)
         s.aliases[own("Out", tile)] = own("Q", tile);
     }
     s.lags["load_v"] = 1;
     c.name = std::string(s.maxFree ? "max-free" : "exact") + ", " + (tiles > 1 ? std::to_string(tiles) + " x " : "") +
              std::to_string(rows) + " x " + std::to_string(keys) + ", " + std::to_string(kStages) +
              (vStages != kStages ? " + " + std::to_string(vStages) : "") + " stages, " +
-             (queries == 2   ? "2 query tiles"
-              : queries == 1 ? "1 query tile"
+             (!over          ? queries == 2 ? "2 query tiles" : "1 query tile"
+              : queries == 2 ? "output over 2 query tiles"
                              : "output over the query tile") +
              (polynomial ? ", " + std::to_string(polynomial) + "/16 of exp2 on FMA units" : "");
     choices[c.name] = choice;
     if (s.outInQ && p.headDim != p.valueDim)
       c.refuse("needs equal head dims of q and v to send the output through the query tile");
-    if (queries == 0 && p.valueDim > p.headDim)
+    if (over && p.valueDim > p.headDim)
       c.refuse("has no room for the output over the query tile: v has the larger head dim");
     const bool clears = p.keys.kind == RowSpace::Kind::Jagged;
     std::vector<std::string> products; // tcgen05: in the order of issue
@@ -148,8 +155,7 @@ private:
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
-    int64_t smem = tiles * (queries ? queries * tileBytes(rows, p.headDim) + tileBytes(rows, p.valueDim)
-                                    : tileBytes(rows, p.headDim)) +
+    int64_t smem = tiles * (queries * tileBytes(rows, p.headDim) + (over ? 0 : tileBytes(rows, p.valueDim))) +
                    kStages * tileBytes(keys, p.headDim) + vStages * tileBytes(keys, p.valueDim) + 512 +
                    (target.tcgen05 ? tiles * (s.splits == 1 ? 2 : 4) * 4 * rows : 0);
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
