@@ -28,6 +28,7 @@ struct UnitRates {
   double groupSync = 30;     ///< clocks of a named barrier
   double tmemBytes = 512;    ///< bytes to or from tensor memory: a column of its lanes a clock; a rough figure, not measured
   double productGap = 0;     ///< clocks that the tensor core idles for each product of a warpgroup, if one other can fill in
+  double rescaleGap = 0;     ///< more of them where a warpgroup rescales its output between two products
   double l2Drag = 0;         ///< tensor clocks that a byte of key blocks costs a chip at its power limit
 };
 
@@ -36,7 +37,7 @@ inline UnitRates unitRates(const Target &target) {
     return {1.85, 7.4e12, 8192, 0.5, 1200, 250, 52, 1500, 700, 1.05};
   UnitRates hopper{1.75, 4.27e12, 4096, 1.0, 1100, 60, 68, 1500, 700, 1.05};
   // What orders the tiles of head dims 64 to 256 as they were timed.
-  hopper.productGap = 40, hopper.l2Drag = 1.0 / 400;
+  hopper.productGap = 40, hopper.rescaleGap = 100, hopper.l2Drag = 1.0 / 400;
   return hopper;
 }
 
