@@ -1,7 +1,8 @@
 # test/exec/Inputs/adversarial.py - adversarial.py FOVEA TARGET [CASE...]: flash forward on inputs made to break its softmax.
 # Each case draws inputs, changes some rows, and compares `fovea run` with `fovea eval` (f64). Weights and outputs are rounded
 # once each, by 2^-8 of themselves at most (f16: 2^-11), so an output may be off by twice that of the greatest value; what is not finite must agree. Each
-# runs twice, with asynchronous work as late and as early as the ISA allows, and both must agree bit for bit.
+# runs twice, with asynchronous work as late and as early as the ISA allows, and both must agree bit for bit. FOVEA_TEST_DEVICE: where, if not
+# on the emulator.
 import math
 import os
 import random
@@ -38,6 +39,7 @@ class Tensor:
 
 
 fovea, target = sys.argv[1:3]
+device = os.environ.get("FOVEA_TEST_DEVICE", "emulator:" + target)
 only = sys.argv[3:]  # the first letters of cases; none: all
 failed = []
 
@@ -80,13 +82,13 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
         try:
             run(["eval", path("case.attn"), *inputs, "-o", path("exact")])
             for policy in ("lazy", "eager"):
-                run(["run", path("case.attn"), "--target", target, "--device", "emulator:" + target, *inputs, "-o", path(policy)],
+                run(["run", path("case.attn"), "--target", target, "--device", device, *inputs, "-o", path(policy)],
                     FOVEA_EMULATE_ASYNC=policy, FOVEA_EMULATE_DETECT="1")
             problems = []
             if sink and set(sink) == {-math.inf}: # no sink, to the bit
                 open(path("plain.attn"), "w").write(spec(None))
                 at = inputs.index("--sink")
-                run(["run", path("plain.attn"), "--target", target, "--device", "emulator:" + target, *inputs[:at], *inputs[at + 2:], "-o", path("plain")])
+                run(["run", path("plain.attn"), "--target", target, "--device", device, *inputs[:at], *inputs[at + 2:], "-o", path("plain")])
                 for output in ("o", "lse"):
                     if open(path(f"lazy/{output}.npy"), "rb").read() != open(path(f"plain/{output}.npy"), "rb").read():
                         problems.append(f"{output} with a sink of -inf is not that of softmax")

@@ -10,6 +10,7 @@ import tempfile
 from npy import fromBits, read, toBits, write
 
 fovea, target = sys.argv[1:3]
+device = os.environ.get("FOVEA_TEST_DEVICE", "emulator:" + target)
 failed = []
 HEADS, DIM, BLOCK = 2, 64, 64
 
@@ -38,7 +39,7 @@ def case(name, rows, lists, refused="", nanIn=(), pattern=""):
         open(path("case.attn"), "w").write(f"attention lists {{\n q, k, v : bf16 [batch, seq, {HEADS} heads, {DIM}]\n"
                                            f" pattern : blocks({BLOCK}, {BLOCK}, picks){pattern}\n emit : forward(lse)\n}}\n")
         exact = run("eval", folder, "-o", path("exact"))
-        ours = run("run", folder, "--target", target, "--device", "emulator:" + target, "-o", path("ours"))
+        ours = run("run", folder, "--target", target, "--device", device, "-o", path("ours"))
         problem = ""
         if refused:
             for done in (exact, ours):
