@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace fovea::emulator {
@@ -100,16 +101,44 @@ struct Mark {
   bool generic = true;
 };
 
+/// Marks beyond those that have a place of their own: rare, so a pointer.
+class MoreMarks {
+public:
+  MoreMarks() = default;
+  MoreMarks(MoreMarks &&) = default;
+  MoreMarks &operator=(MoreMarks &&) = default;
+  MoreMarks(const MoreMarks &o) : marks(o.marks ? std::make_unique<std::vector<Mark>>(*o.marks) : nullptr) {}
+  MoreMarks &operator=(const MoreMarks &o) { return *this = MoreMarks(o); }
+  Mark *begin() { return marks ? marks->data() : nullptr; }
+  Mark *end() { return marks ? marks->data() + marks->size() : nullptr; }
+  bool any() const { return marks != nullptr; }
+  void add(const Mark &m) {
+    if (!marks)
+      marks = std::make_unique<std::vector<Mark>>();
+    marks->push_back(m);
+  }
+  template <class F> void removeIf(F f) {
+    if (!marks)
+      return;
+    marks->erase(std::remove_if(marks->begin(), marks->end(), f), marks->end());
+    if (marks->empty())
+      marks.reset();
+  }
+
+private:
+  std::unique_ptr<std::vector<Mark>> marks;
+};
+
 /// The last writes of a granule and the reads since.
 struct Granule {
   Mark writes[2], reads[4];
-  uint8_t nextRead = 0;
+  MoreMarks moreReads;           ///< what a block tells all of its warps is read by more than four
   uint8_t written = 0;           ///< bytes that were ever written
 
   /// This write covers all that was before.
   bool holdsOnly(const Mark &m) const {
     return writes[0].step == m.step && writes[0].actor == m.actor && writes[0].lanes == m.lanes && writes[0].line == m.line && !writes[1].step && !reads[0].step &&
-           !reads[1].step && !reads[2].step && !reads[3].step;
+           !reads[1].step && !reads[2].step && !reads[3].step && !moreReads.any();
   }
 };
 

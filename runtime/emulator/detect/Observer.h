@@ -46,6 +46,8 @@ public:
   virtual void global(Warp &, const Inst &, Access, unsigned /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
   virtual void tmem(Warp &, const Inst &, Access, uint32_t /*address*/, uint32_t /*columns*/) {}
   virtual void asyncShared(Cluster &, const AsyncOp &, Proxy, Access, Cta & /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}
+  /// The same for blocks of 16 bytes of one KiB: bit k stands for the block at page + 16 k.
+  virtual void asyncSharedBlocks(Cluster &c, const AsyncOp &op, Proxy p, Access a, Cta &owner, uint32_t page, uint64_t blocks);
   virtual void asyncGlobal(Cluster &, const AsyncOp &, Access, uint64_t /*address*/, uint32_t /*bytes*/) {}
   virtual void asyncTmem(Cluster &, const AsyncOp &, Access, Cta & /*owner*/, uint32_t /*address*/, uint32_t /*columns*/) {}
 

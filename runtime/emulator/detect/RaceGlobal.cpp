@@ -85,8 +85,24 @@ void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool 
     std::unique_ptr<Page> &p = shard.pages[page];
     if (!p)
       p = std::make_unique<Page>();
+    if (!p->blocks && !write && !m.lanes && at % 16 == 0 && stop % 16 == 0) {
+      uint64_t n = (stop - at) / 16, mask = n == 64 ? ~uint64_t(0) : ((uint64_t(1) << n) - 1) << at / 16 % 64;
+      m.bytes = 15;
+      p->histories.visit(mask, [&](GlobalCell &cell, uint32_t block) { touchCell(c, cell, write, strong, m, seen, page << 10 | block * 16, 16, w); });
+      at = stop;
+      if (p->histories.size() <= Histories<GlobalCell>::kMost)
+        continue;
+    }
+    if (!p->blocks) {
+      p->blocks = std::make_unique<std::array<GlobalBlock, 64>>();
+      p->histories.each([&](uint64_t mask, const GlobalCell &cell) {
+        for (; mask; mask &= mask - 1)
+          (*p->blocks)[size_t(__builtin_ctzll(mask))].whole = cell;
+      });
+      p->histories.clear();
+    }
     while (at < stop) {
-      GlobalBlock &b = (*p)[at / 16 % 64];
+      GlobalBlock &b = (*p->blocks)[at / 16 % 64];
       uint64_t end = std::min((at & ~uint64_t(15)) + 16, stop);
       if (end - at == 16 && !b.parts) {
         m.bytes = 15;

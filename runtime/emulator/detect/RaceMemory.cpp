@@ -97,14 +97,18 @@ void RaceMemory::touch(Cluster &c, Granule &g, bool write, const Mark &m, const 
     }
   }
   if (write) {
-    for (const Mark &e : g.reads)
+    auto after = [&](const Mark &e) {
       if ((e.bytes & m.bytes) && !(e.actor == m.actor && e.instance == m.instance) && !s.ordered(e, m, seen.happened))
         conflict(c, e, m, false, true, at, Pair::Race, w, s.ordered(e, m, seen.weak));
+    };
+    std::for_each(g.reads, g.reads + 4, after);
+    std::for_each(g.moreReads.begin(), g.moreReads.end(), after);
     g.written |= m.bytes;
     // Older marks that the new write covers are history.
     for (Mark &e : g.reads)
       if (!(e.bytes & ~m.bytes))
         e = Mark();
+    g.moreReads.removeIf([&](const Mark &e) { return !(e.bytes & ~m.bytes); });
     if (!(g.writes[0].bytes & ~m.bytes))
       g.writes[0] = m;
     else if (!(g.writes[1].bytes & ~m.bytes))
@@ -129,13 +133,16 @@ void RaceMemory::touch(Cluster &c, Granule &g, bool write, const Mark &m, const 
   for (Mark &e : g.reads)
     if (e.step && e.actor == m.actor)
       return merge(e, s.ordered(e, m, seen.happened));
+  for (Mark &e : g.moreReads)
+    if (e.actor == m.actor)
+      return merge(e, s.ordered(e, m, seen.happened));
   for (Mark &e : g.reads)
     if (!e.step || s.ordered(e, m, seen.happened)) {  // a read that is ordered before this one is covered by it
       if (!e.step)
         e.bytes = 0;
       return merge(e, true);
     }
-  g.reads[g.nextRead++ & 3] = m;
+  g.moreReads.add(m);
 }
 
 /// What the owner of a block did there, as marks.
@@ -160,13 +167,20 @@ static void settle(OwnBlock &o, Granule &g) {
 
 void RaceMemory::touchShared(Cluster &c, Cta &owner, uint32_t offset, uint32_t bytes, bool write, Mark m, const View &seen, Warp &w) {
   SharedShadow &shadow = ClusterState::of(c).shared[owner.rank];
-  for (uint32_t at = offset, end = offset + bytes; at < end;) {
+  uint32_t limit = uint32_t(shadow.own.size() * 16);  // the operation itself says that it leaves the block's memory
+  for (uint32_t at = offset, end = std::min(limit, offset + bytes); at < end;) {
     uint32_t block = at / 16, stop = std::min(end, (block + 1) * 16);
+    if (at % 16 == 0 && end - at >= 32) {
+      uint32_t page = at & ~1023u, last = std::min(end & ~15u, page + 1024), n = (last - at) / 16;
+      touchSharedBlocks(c, owner, page, n == 64 ? ~uint64_t(0) : ((uint64_t(1) << n) - 1) << (at - page) / 16, write, m, seen, w);
+      at = last;
+      continue;
+    }
     if (OwnBlock &o = shadow.own[block]; o.owner)
       settle(o, *shadow.granules.whole(block));
     if (stop - at == 16) {
       m.bytes = 15;
-      shadow.granules.visit(at / 4, 4, write ? &m : nullptr, [&](Granule &g) { touch(c, g, write, m, seen, {"shared memory", at, &owner}, w); });
+      shadow.granules.visit(at / 4, 4, write ? &m : nullptr, [&](Granule &g, uint32_t) { touch(c, g, write, m, seen, {"shared memory", at, &owner}, w); });
       Granule *g = write && m.lanes && m.generic ? shadow.granules.whole(block) : nullptr;
       if (g && g->holdsOnly(m)) {
         OwnBlock &o = shadow.own[block];
@@ -183,6 +197,23 @@ void RaceMemory::touchShared(Cluster &c, Cta &owner, uint32_t offset, uint32_t b
     }
     at = stop;
   }
+}
+
+void RaceMemory::touchSharedBlocks(Cluster &c, Cta &owner, uint32_t page, uint64_t blocks, bool write, Mark m, const View &seen, Warp &w) {
+  SharedShadow &shadow = ClusterState::of(c).shared[owner.rank];
+  size_t left = shadow.own.size() - std::min(shadow.own.size(), size_t(page / 16));
+  if (left < 64)
+    blocks &= (uint64_t(1) << left) - 1;
+  if (!blocks)
+    return;
+  OwnBlock *own = &shadow.own[page / 16];
+  if (!shadow.granules.together(page / 1024))
+    for (uint64_t rest = blocks; rest; rest &= rest - 1)
+      if (uint32_t k = uint32_t(__builtin_ctzll(rest)); own[k].owner)
+        settle(own[k], *shadow.granules.whole(page / 16 + k));
+  m.bytes = 15;
+  shadow.granules.visitBlocks(page / 1024, blocks, write ? &m : nullptr,
+                              [&](Granule &g, uint32_t at) { touch(c, g, write, m, seen, {"shared memory", at * 4, &owner}, w); });
 }
 
 /// Columns of a group of 16 lanes: the first granule, and how many there are.
@@ -204,7 +235,7 @@ void RaceMemory::checkTensorFences(Cluster &c, Cta &owner, uint32_t address, uin
                  " without tcgen05.fence::before_thread_sync there and ::after_thread_sync here");
   };
   auto [first, n] = columnsOf(address, columns);
-  shadow.visit(first, n, nullptr, [&](Granule &g) {
+  shadow.visit(first, n, nullptr, [&](Granule &g, uint32_t) {
     check(g.writes[0]);
     if (write)
       for (const Mark &e : g.reads)
@@ -216,7 +247,7 @@ void RaceMemory::touchTmem(Cluster &c, Cta &owner, uint32_t address, uint32_t co
   auto &shadow = ClusterState::of(c).tmem[owner.rank];
   m.bytes = 1;
   auto [first, n] = columnsOf(address, columns);
-  shadow.visit(first, n, write ? &m : nullptr, [&](Granule &g) {
+  shadow.visit(first, n, write ? &m : nullptr, [&](Granule &g, uint32_t) {
     touch(c, g, write, m, seen, {"tensor memory", address, &owner}, w);
   });
 }

@@ -12,6 +12,8 @@ namespace fovea::emulator {
 class RaceMemory {
 public:
   void touchShared(Cluster &c, Cta &owner, uint32_t offset, uint32_t bytes, bool write, Mark m, const View &seen, Warp &w);
+  /// Whole blocks of 16 bytes, bit k the one at page + 16 k.
+  void touchSharedBlocks(Cluster &c, Cta &owner, uint32_t page, uint64_t blocks, bool write, Mark m, const View &seen, Warp &w);
   void touchTmem(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, Mark m, const View &seen, Warp &w);
   /// `strong`: an atomic, volatile, relaxed, acquire or release access; two of those do not race with each other.
   void touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool write, bool strong, Mark m, const View &seen, Warp &w);
@@ -36,7 +38,11 @@ private:
     GlobalCell whole;
     std::unique_ptr<std::array<GlobalCell, 4>> parts;
   };
-  using Page = std::array<GlobalBlock, 64>;  ///< 1 KiB of memory
+  /// 1 KiB of memory. What only engines have read is kept by histories, all else in blocks.
+  struct Page {
+    Histories<GlobalCell> histories;
+    std::unique_ptr<std::array<GlobalBlock, 64>> blocks;
+  };
   struct Shard {
     std::mutex lock;
     std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;

@@ -24,16 +24,19 @@ View ClusterState::published(const Warp &w, uint32_t lanes) {
   uint32_t index = indexOf(w);
   WarpState &ws = warps[index];
   View v = ws.view;
-  if (whole(w, lanes)) {
+  bool all = whole(w, lanes);
+  if (all) {
     for (auto &entry : ws.own)
       v.unite(entry.second);
-    v.happened.raise(actorOf(index, Self), ws.step);
     meetTmem(w, v);
-    return v;
+    if (w.live == w.begun) {
+      v.happened.raise(actorOf(index, Self), ws.step);
+      return v;
+    }
   }
   for (uint32_t m = lanes; m; m &= m - 1) {
     uint32_t lane = uint32_t(__builtin_ctz(m));
-    if (auto it = ws.own.find(lane); it != ws.own.end())
+    if (auto it = ws.own.find(lane); it != ws.own.end() && !all)
       v.unite(it->second);
     auto [actor, fresh] = laneActors.try_emplace(index * 32 + lane, actors);
     actors += fresh;
@@ -69,8 +72,9 @@ void ClusterState::synchronise(const Warp &w, uint32_t lanes) {
 bool ClusterState::ordered(const Mark &earlier, const Mark &now, const Clock &seen) const {
   if (!earlier.step)
     return true;
-  if (earlier.actor == now.actor)  // program order; lanes of one warp have none among each other
-    return !earlier.lanes || !now.lanes || earlier.lanes == now.lanes || seen[earlier.actor] >= earlier.step;
+  // Program order; lanes of one warp have none among each other.
+  if (earlier.actor == now.actor && (!earlier.lanes || !now.lanes || earlier.lanes == now.lanes))
+    return true;
   // A warp's own tcgen05.ld and st, which it executes as one.
   auto ownTmem = [&](uint32_t actor) { return actor < warps.size() * Engines && (actor % Engines == TmemLoads || actor % Engines == TmemStores); };
   if (ownTmem(earlier.actor) && ownTmem(now.actor) && earlier.actor / Engines == now.actor / Engines)

@@ -77,7 +77,8 @@ struct ClusterState {
   BarrierView &barrier(const Cta &owner, uint32_t offset);
   static uint64_t key(const Cta &c, uint32_t offset) { return uint64_t(c.rank) << 32 | offset; }
 
-  /// True when `lanes` are all threads of the warp that still live.
+  /// True when `lanes` are all threads of the warp that still live. (Those that exited take part in no barrier: the rest waits for
+  /// them no more, and what they did last is known to nobody who did not meet them; see `published`.)
   static bool whole(const Warp &w, uint32_t lanes) { return !(w.live & ~lanes); }
   /// What these lanes know, their own accesses included: what they publish.
   View published(const Warp &w, uint32_t lanes);

@@ -100,6 +100,9 @@ public:
     Operation &o = operation(op);
     memory.touchShared(c, owner, offset, bytes, a != Access::Read, markOf(c, op, p == Proxy::Generic), o.view, *op.issuer);
   }
+  void asyncSharedBlocks(Cluster &c, const AsyncOp &op, Proxy p, Access a, Cta &owner, uint32_t page, uint64_t blocks) override {
+    memory.touchSharedBlocks(c, owner, page, blocks, a != Access::Read, markOf(c, op, p == Proxy::Generic), operation(op).view, *op.issuer);
+  }
   void asyncGlobal(Cluster &c, const AsyncOp &op, Access a, uint64_t address, uint32_t bytes) override {
     Operation &o = operation(op);
     Mark m = markOf(c, op, false);
@@ -134,12 +137,12 @@ public:
     // What earlier owners left there is nobody's value.
     auto &shadow = ClusterState::of(*w.cta->cluster).tmem[w.cta->rank];
     for (uint32_t g = 0; g < 8; ++g)
-      shadow.visit(g * 512 + (address & 511), columns, nullptr, [](Granule &x) { x.written = 0; });
+      shadow.visit(g * 512 + (address & 511), columns, nullptr, [](Granule &x, uint32_t) { x.written = 0; });
   }
   void tmemDealloc(Warp &w, const Inst &i, uint32_t address, uint32_t columns) override { own(w, i, address, columns); }
 
   // ---- order -------------------------------------------------------------------------------------------------------
-  void fence(Warp &w, const Inst &, Fence f) override {
+  void fence(Warp &w, const Inst &i, Fence f) override {
     ClusterState &s = ClusterState::of(*w.cta->cluster);
     WarpState &ws = s.self(w);
     uint32_t index = s.indexOf(w);
@@ -162,7 +165,14 @@ public:
       std::copy(ws.waited, ws.waited + 2, ws.fencedTmem);
       s.tick(w);
       break;
-    case Fence::TcgenAfter: s.learn(w, w.active, [](View &v) { v.tensor.join(v.tensorIn); }); break;
+    case Fence::TcgenAfter: {
+      bool &news = s.waits[i.line];
+      s.learn(w, w.active, [&](View &v) {
+        news |= !v.tensor.covers(v.tensorIn);
+        v.tensor.join(v.tensorIn);
+      });
+      break;
+    }
     case Fence::TcgenWaitLoad: case Fence::TcgenWaitStore: {
       bool store = f == Fence::TcgenWaitStore;
       Engine e = store ? TmemStores : TmemLoads;

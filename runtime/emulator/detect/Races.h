@@ -19,7 +19,8 @@ class RaceDetector : public Observer {
 public:
   virtual std::vector<UnwrittenRead> unwrittenReads() const = 0;
   /// PTX lines of mbarrier waits that told their threads nothing: all that the phases stood for had reached them by other
-  /// ways each time, the arrivals included, so that the phase is over whether or not it is waited for.
+  /// ways each time, the arrivals included, so that the phase is over whether or not it is waited for. And lines of
+  /// tcgen05.fence::after_thread_sync behind which nothing stood that an earlier one had not put in force.
   virtual std::vector<uint32_t> impliedWaits() const = 0;
 };
 

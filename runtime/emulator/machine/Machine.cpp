@@ -25,6 +25,16 @@ void Observer::sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, con
   eachLane(lanes, [&](int l) { shared(w, i, a, *w.cta, unsigned(l), offsets[l], bytes); });
 }
 
+void Observer::asyncSharedBlocks(Cluster &c, const AsyncOp &op, Proxy p, Access a, Cta &owner, uint32_t page, uint64_t blocks) {
+  while (blocks) {
+    uint32_t first = uint32_t(__builtin_ctzll(blocks));
+    uint64_t rest = ~(blocks >> first);
+    uint32_t n = rest ? uint32_t(__builtin_ctzll(rest)) : 64;
+    asyncShared(c, op, p, a, owner, page + first * 16, n * 16);
+    blocks &= first + n < 64 ? ~uint64_t(0) << (first + n) : 0;
+  }
+}
+
 Step park(Warp &w, Wait::Kind kind, uint64_t key, uint64_t detail) {
   w.group->wait.kind = kind;
   w.group->wait.key = key;

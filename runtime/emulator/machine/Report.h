@@ -30,7 +30,7 @@ struct Finding {
 struct Report {
   std::vector<Finding> findings;
   uint64_t warpInstructions = 0;
-  /// With detectors: PTX lines of mbarrier waits that another wait made needless in this run. No findings.
+  /// With detectors: PTX lines of mbarrier waits and tcgen05 fences that others made needless in this run. No findings.
   std::vector<uint32_t> impliedWaits;
   bool failed() const;           ///< holds a finding that is not a warning
   std::string text() const;

@@ -34,7 +34,9 @@ struct TensorOp : AsyncOp {
     Observer *o = c.launch->config->observer;
     Cta &owner = *ctas[t.cta];
     Access a = t.write ? Access::Write : Access::Read;
-    if (t.space == Touched::Shared)
+    if (t.blocks)
+      o->asyncSharedBlocks(c, *this, Proxy::Tensor, a, owner, t.address, t.blocks);
+    else if (t.space == Touched::Shared)
       o->asyncShared(c, *this, Proxy::Tensor, a, owner, t.address, t.count);
     else
       o->asyncTmem(c, *this, a, owner, t.address, t.count);

@@ -30,10 +30,11 @@ struct TensorLoad : AsyncOp {
         Cta *cta = target.first;
         loadBox(map, at, *c.launch->memory, cta->span(), shared);
         if (Observer *o = c.launch->config->observer)
-          visitBox(map, at, shared, BoxDirection::Load, [&](const BoxRun &r) {
-            o->asyncShared(c, *this, Proxy::Async, Access::Write, *cta, r.shared, r.bytes);
-            if (r.inBounds && cta == to[0].first)
-              o->asyncGlobal(c, *this, Access::Read, r.global, r.bytes);
+          boxTouches(map, at, shared, BoxDirection::Load, [&](const BoxTouch &t) {
+            if (!t.global)
+              o->asyncShared(c, *this, Proxy::Async, Access::Write, *cta, uint32_t(t.address), t.bytes);
+            else if (cta == to[0].first)
+              o->asyncGlobal(c, *this, Access::Read, t.address, t.bytes);
           });
       }
       stage = 1;
@@ -71,10 +72,10 @@ struct TensorStore : AsyncOp {
         throw Fault("out of bounds: a tensor store reads shared memory beyond the block's");
       snapshot.assign(source.cta->shared.data() + begin, source.cta->shared.data() + end);
       if (o)
-        visitBox(map, at, source.offset, form->direction, [&](const BoxRun &r) {
-          if (r.inBounds) {
-            o->asyncShared(c, *this, Proxy::Async, Access::Read, *source.cta, r.shared, r.bytes);
-            reportPoison(*issuer, line, -1, source.cta->shared.data() + r.shared, r.bytes, "a tensor store");
+        boxTouches(map, at, source.offset, form->direction, [&](const BoxTouch &t) {
+          if (!t.global && t.inBounds) {
+            o->asyncShared(c, *this, Proxy::Async, Access::Read, *source.cta, uint32_t(t.address), t.bytes);
+            reportPoison(*issuer, line, -1, source.cta->shared.data() + t.address, t.bytes, "a tensor store");
           }
         });
       taken = true;
@@ -88,9 +89,9 @@ struct TensorStore : AsyncOp {
     else
       reduceBox(map, at, form->op, *c.launch->memory, span, source.offset);
     if (o)
-      visitBox(map, at, source.offset, form->direction, [&](const BoxRun &r) {
-        if (r.inBounds)
-          o->asyncGlobal(c, *this, form->direction == BoxDirection::Store ? Access::Write : Access::Atomic, r.global, r.bytes);
+      boxTouches(map, at, source.offset, form->direction, [&](const BoxTouch &t) {
+        if (t.global)
+          o->asyncGlobal(c, *this, form->direction == BoxDirection::Store ? Access::Write : Access::Atomic, t.address, t.bytes);
       });
     --group->writing;
     wakeGroups(*issuer, Wait::BulkGroup);

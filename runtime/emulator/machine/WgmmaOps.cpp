@@ -48,7 +48,7 @@ struct Product : AsyncOp {
     }
     if (Observer *o = c.launch->config->observer)
       touched(form->form, op.a, op.b, [&](const Touched &t) {
-        o->asyncShared(c, *this, Proxy::Tensor, t.write ? Access::Write : Access::Read, cta, t.address, t.count);
+        o->asyncSharedBlocks(c, *this, Proxy::Tensor, Access::Read, cta, t.address, t.blocks);
       });
     execute(form->form, cta.span(), op.a, a, op.b, op.scaleD, d, metadata);
     op.done = true;

@@ -154,8 +154,51 @@ void gather(SharedSpan smem, const SharedOperand &o, float *out, unsigned stride
   });
 }
 
+namespace {
+struct Pages {
+  SharedOperand of;
+  bool known = false;
+  std::vector<std::pair<uint32_t, uint64_t>> blocks;  ///< page, its blocks
+};
+
+bool same(const SharedOperand &a, const SharedOperand &b) {
+  const MatrixDescriptor &x = a.descriptor, &y = b.descriptor;
+  return x.start == y.start && x.leading == y.leading && x.stride == y.stride && x.baseOffset == y.baseOffset && x.swizzle == y.swizzle && a.element == b.element &&
+         a.packing == b.packing && a.major == b.major && a.count == b.count && a.k == b.k;
+}
+
+/// Which blocks an operand covers. A kernel comes back to the same few descriptors again and again.
+const Pages &pagesOf(const SharedOperand &o) {
+  static thread_local std::array<Pages, 256> cache;
+  Pages &p = cache[(o.descriptor.start / 16 * 0x9E3779B1u + o.count * 0x85EBCA6Bu) >> 24];
+  if (p.known && same(p.of, o))
+    return p;
+  static thread_local std::array<uint64_t, 257> masks;  // descriptors address 18 bits
+  p.of = o;
+  p.known = true;
+  p.blocks.clear();
+  auto mark = [&](uint32_t address) {
+    uint64_t &mask = masks[address >> 10];
+    if (!mask)
+      p.blocks.push_back({address >> 10, 0});
+    mask |= uint64_t(1) << (address >> 4 & 63);
+  };
+  forEachUnit(o, [&](uint32_t address, unsigned, unsigned) {
+    mark(address);
+    if (address % 16)
+      mark(address + 15);
+  });
+  for (auto &[page, blocks] : p.blocks) {
+    blocks = masks[page];
+    masks[page] = 0;
+  }
+  return p;
+}
+} // namespace
+
 void touched(const SharedOperand &o, uint8_t cta, const TouchedFn &fn) {
-  forEachUnit(o, [&](uint32_t address, unsigned, unsigned) { fn({Touched::Shared, false, cta, address, 16}); });
+  for (auto [page, blocks] : pagesOf(o).blocks)
+    fn({Touched::Shared, false, cta, page * 1024, uint32_t(__builtin_popcountll(blocks)) * 16, blocks});
 }
 
 } // namespace fovea::emulator

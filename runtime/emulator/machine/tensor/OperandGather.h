@@ -27,7 +27,7 @@ struct SharedOperand {
 
 /// Element (i, k) goes to out[i * strideI + k * strideK]. Throws Fault where the operand leaves shared memory.
 void gather(SharedSpan smem, const SharedOperand &operand, float *out, unsigned strideI, unsigned strideK);
-/// The 16-byte units that gather() reads.
+/// The blocks of 16 bytes that gather() reads, by page (Touched::blocks).
 void touched(const SharedOperand &operand, uint8_t cta, const TouchedFn &fn);
 
 } // namespace fovea::emulator

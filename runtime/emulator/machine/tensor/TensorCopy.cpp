@@ -130,17 +130,15 @@ void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxD
     }
 }
 
-void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction,
-              const std::function<void(const BoxRun &)> &fn) {
-  walkBox(map, at, shared, direction, [&](const BoxRun &run) { fn(run); });
-}
-
-/// The usual box, whole inside the tensor, swizzled in 16-byte atoms or not at all: row by row. False: left to walkBox.
-static bool loadWholeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
-  uint32_t width = sharedBits(map.type), inner = map.box[0] * width / 8;
+/// The rows of the usual box, whole inside the tensor, swizzled in 16-byte atoms or not at all: fn(number, global address) until
+/// one returns false. False: left to walkBox. `inner`, `pitch`: bytes of a row, and from one to the next in shared memory.
+template <typename Fn> static bool forWholeRows(const TensorMap &map, const BoxPosition &at, uint32_t &inner, uint32_t &pitch, uint32_t &rows, Fn &&fn) {
+  uint32_t width = sharedBits(map.type), counts[5] = {1, 1, 1, 1, 1};
+  inner = map.box[0] * width / 8;
+  rows = 1;
   if (at.fourRows || width < 8 || map.type == MapType::U4Align16 || map.type == MapType::U6Align16 || inner % 16 || atomOf(map.swizzle) != 16 || spanOf(map.swizzle) < (map.swizzle == Swizzle::None ? 0 : inner))
     return false;
-  uint32_t pitch = map.swizzle == Swizzle::None ? inner : spanOf(map.swizzle), counts[5] = {1, 1, 1, 1, 1}, rows = 1;
+  pitch = map.swizzle == Swizzle::None ? inner : spanOf(map.swizzle);
   for (unsigned d = 0; d != map.rank; ++d) {
     counts[d] = d ? boxCount(map, d) : map.box[0];
     int64_t last = int64_t(at.coords[d]) + int64_t(counts[d] - 1) * (d ? map.elementStrides[d] : 1);
@@ -148,8 +146,6 @@ static bool loadWholeBox(const TensorMap &map, const BoxPosition &at, GlobalPort
       return false;
     rows *= d ? counts[d] : 1;
   }
-  if (uint64_t(shared) + uint64_t(rows) * pitch > smem.size)
-    return false;
   uint64_t start = map.address + uint64_t(at.coords[0]) * width / 8;
   uint32_t row = 0;
   for (uint32_t i4 = 0; i4 != counts[4]; ++i4)
@@ -160,17 +156,58 @@ static bool loadWholeBox(const TensorMap &map, const BoxPosition &at, GlobalPort
           uint64_t from = start;
           for (unsigned d = 1; d != map.rank; ++d)
             from += (uint64_t(at.coords[d]) + uint64_t(index[d]) * map.elementStrides[d]) * map.strides[d - 1];
-          const uint8_t *bytes = global.view(from, inner);
-          if (!bytes)
+          if (!fn(row, from))
             return false;
-          uint32_t linear = shared + row * pitch;
-          if (map.swizzle == Swizzle::None)
-            std::memcpy(smem.data + linear, bytes, inner);
-          else
-            for (uint32_t b = 0; b != inner; b += 16)
-              std::memcpy(smem.data + swizzle(map.swizzle, linear + b), bytes + b, 16);
         }
   return true;
+}
+
+static bool loadWholeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
+  uint32_t inner, pitch, rows;
+  return forWholeRows(map, at, inner, pitch, rows, [&](uint32_t row, uint64_t from) {
+    if (!row && uint64_t(shared) + uint64_t(rows) * pitch > smem.size)
+      return false;
+    const uint8_t *bytes = global.view(from, inner);
+    if (!bytes)
+      return false;
+    uint32_t linear = shared + row * pitch;
+    if (map.swizzle == Swizzle::None)
+      std::memcpy(smem.data + linear, bytes, inner);
+    else
+      for (uint32_t b = 0; b != inner; b += 16)
+        std::memcpy(smem.data + swizzle(map.swizzle, linear + b), bytes + b, 16);
+    return true;
+  });
+}
+
+void boxTouches(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction, const BoxTouchFn &fn) {
+  uint32_t inner, pitch, rows, bytes = 0;
+  uint64_t begin = 0;
+  auto global = [&](uint64_t from, uint32_t n) {  // rows that follow each other, together
+    if (bytes && begin + bytes == from) {
+      bytes += n;
+      return;
+    }
+    if (bytes)
+      fn({true, begin, bytes, true});
+    begin = from, bytes = n;
+  };
+  bool whole = forWholeRows(map, at, inner, pitch, rows, [&](uint32_t, uint64_t from) {
+    if (inner != pitch)
+      return false;
+    global(from, inner);
+    return true;
+  });
+  if (whole)  // swizzles exchange bytes inside a row
+    fn({false, shared, rows * pitch, true});
+  else
+    walkBox(map, at, shared, direction, [&](const BoxRun &r) {
+      fn({false, r.shared, r.bytes, r.inBounds});
+      if (r.inBounds)
+        global(r.global, r.bytes);
+    });
+  if (bytes)
+    fn({true, begin, bytes, true});
 }
 
 void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t limit, uint32_t &begin, uint32_t &end) {

@@ -34,9 +34,16 @@ enum class BoxDirection : uint8_t { Load, Store, Reduce };
 /// store, gather4/scatter4 on an unsuited map, a load-only type in a store.
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction);
 
-/// All runs of the box in ascending linear shared order (checkBox first). For detectors, portions, and the copies below.
-void visitBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction,
-              const std::function<void(const BoxRun &)> &fn);
+/// Bytes that a copy reads or writes: in global memory (`global`, only those in bounds), or in shared memory.
+struct BoxTouch {
+  bool global;
+  uint64_t address;  ///< or window offset
+  uint32_t bytes;
+  bool inBounds;
+};
+using BoxTouchFn = std::function<void(const BoxTouch &)>;
+/// All bytes of the box on both sides, in pieces as large as they come and in no certain order (checkBox first).
+void boxTouches(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction, const BoxTouchFn &fn);
 
 /// A range of shared memory that holds every run of the box; exact where it would reach beyond `limit` otherwise.
 void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t limit, uint32_t &begin, uint32_t &end);

@@ -64,6 +64,36 @@ TEST(Detectors, oneLanePublishesItsOwnAccessesOnly) {
   EXPECT_EQ(run(kernel("bar.warp.sync -1;"), 64).text(), "");
 }
 
+TEST(Detectors, eachOfManyReadersCounts) {
+  // Six warps read one word, the first lane of each arrives, the seventh warp waits and writes it.
+  auto kernel = [](const std::string &meet) {
+    return "mov.u32 %r8, %laneid; setp.eq.u32 %p2, %r8, 0; @%p0 mbarrier.init.shared.b64 [%r4], 6; @%p0 st.shared.u32 [%r2], 7; bar.sync 0;"
+           "setp.ge.u32 %p1, %r0, 192; @%p1 bra W; ld.shared.u32 %r5, [%r2]; setp.ge.u32 %p4, %r0, 32; @!%p4 bra F; bar.warp.sync -1; bra M; F: add.u32 %r9, %r9, 1;" + meet +
+           "M: @%p2 mbarrier.arrive.shared.b64 _, [%r4]; st.global.u32 [%rd1], %r5; bra E;"
+           "W: mbarrier.try_wait.parity.shared.b64 %p3, [%r4], 0; @!%p3 bra W; @%p2 st.shared.u32 [%r2], 8; E:";
+  };
+  EXPECT_TRUE(finds(run(kernel(""), 224), true, "the warp did not meet (bar.warp.sync) before one of its threads told others"));
+  EXPECT_EQ(run(kernel("bar.warp.sync -1;"), 224).text(), "");
+}
+
+// Threads that have exited are waited for by nobody (PTX ISA, exit; match.sync names the non-exited threads of its mask). They
+// take part in no barrier either, so what they wrote last is ordered before nothing.
+TEST(Detectors, lanesThatExited) {
+  auto kernel = [](const std::string &before, const std::string &barrier, int offset) {
+    return "setp.ge.u32 %p1, %r0, 16; setp.ge.u32 %p2, %r0, 32; st.shared.u32 [%r1], %r0;" + before + "@%p2 bra S; @%p1 exit; S:" + barrier + "ld.shared.u32 %r5, [%r1 + " +
+           std::to_string(offset) + "]; st.global.u32 [%rd1], %r5;";
+  };
+  const std::string meet = "bar.warp.sync -1;", block = "bar.sync 0; setp.lt.u32 %p3, %r0, 32; @%p3 exit;";
+  EXPECT_TRUE(finds(run(kernel("", meet, 64)), true, "threads of one warp with no bar.warp.sync between"));
+  EXPECT_EQ(run(kernel(meet, meet, 64)).text(), "");
+  EXPECT_EQ(run(kernel("", meet + "xor.b32 %r1, %r1, 4;", 0)).text(), "");  // among those that stayed
+  // The second warp reads what the half of the first that left wrote; the barrier waits for the other half only.
+  Report r = run(kernel("", block, -64), 64);
+  EXPECT_FALSE(r.failed()) << r.text();
+  EXPECT_TRUE(finds(r, true, "race: read"));
+  EXPECT_EQ(run(kernel("", block + "setp.ge.u32 %p3, %r0, 48; @%p3 exit;", -128), 64).text(), "");  // what the other half wrote
+}
+
 TEST(Detectors, garbageThatReachesAnOutput) {
   Report r = run("ld.shared.u32 %r5, [%r1]; add.u32 %r5, %r5, 1; st.global.u32 [%rd1], %r5;");
   EXPECT_TRUE(finds(r, false, "uninitialised: 32 words of out"));

@@ -149,6 +149,47 @@ TEST_F(TensorCopy, GatherTakesFourRows) {
   EXPECT_EQ(half(swizzle(Swizzle::B128, 1024 + 96)), 0); // column 64 is outside
 }
 
+TEST_F(TensorCopy, TouchesAreTheBytesThatMove) {
+  struct Case { TensorMap map; BoxPosition at; } cases[] = {
+      {map2d(MapType::BF16, 128, 16, 256, 64, 8, Swizzle::B128), at(64, 4)},   // whole rows of a swizzle
+      {map2d(MapType::BF16, 128, 16, 256, 32, 8, Swizzle::B64), at(32, 2)},
+      {map2d(MapType::BF16, 64, 16, 128, 64, 8), at(0, 8)},                    // rows that follow each other
+      {map2d(MapType::BF16, 128, 16, 256, 32, 8, Swizzle::B128), at(32, 2)},   // a pitch with gaps
+      {map2d(MapType::BF16, 128, 16, 256, 64, 8, Swizzle::B128), at(96, 12)},  // beyond the tensor on two sides
+      {map2d(MapType::F32, 20, 5, 80, 4, 3), at(-4, -1)}};
+  for (Case &c : cases) {
+    std::vector<bool> inShared(shared.size(), false), inGlobal(memory.bytes.size(), false);
+    boxTouches(c.map, c.at, 1024, BoxDirection::Load, [&](const BoxTouch &t) {
+      std::vector<bool> &set = t.global ? inGlobal : inShared;
+      size_t begin = size_t(t.global ? t.address - base : t.address);
+      for (size_t k = begin; k < begin + t.bytes; ++k) {
+        EXPECT_FALSE(set[k]) << "twice: " << k;
+        set[k] = true;
+      }
+    });
+    // What is written is what no longer depends on what was there; what is read is what it depends on.
+    std::vector<uint8_t> other(shared.size(), 0x11);
+    std::fill(shared.begin(), shared.end(), 0xEE);
+    loadBox(c.map, c.at, memory, smem, 1024);
+    Memory outside = memory;
+    for (size_t k = 0; k < outside.bytes.size(); ++k)
+      if (!inGlobal[k])
+        outside.bytes[k] ^= 0xFF;
+    loadBox(c.map, c.at, outside, {other.data(), uint32_t(other.size())}, 1024);
+    for (size_t k = 0; k < shared.size(); ++k)
+      EXPECT_EQ(shared[k] == other[k], inShared[k]) << k;
+    Memory inside = memory;
+    for (size_t k = 0; k < inside.bytes.size(); ++k)
+      if (inGlobal[k])
+        inside.bytes[k] ^= 0xFF;
+    loadBox(c.map, c.at, inside, {other.data(), uint32_t(other.size())}, 1024);
+    size_t changed = 0, read = size_t(std::count(inGlobal.begin(), inGlobal.end(), true));
+    for (size_t k = 0; k < shared.size(); ++k)
+      changed += inShared[k] && shared[k] != other[k];
+    EXPECT_EQ(changed, read);
+  }
+}
+
 TEST_F(TensorCopy, StoreClipsAndScatters) {
   for (size_t i = 0; i != 4096; ++i)
     shared[i] = uint8_t(i * 7);
