@@ -76,14 +76,14 @@ bool nothingPending(const Function &fn, const Mutant &m, const Flow &flow) {
   return flow.always(m.index, false, earlier, starts);
 }
 
-/// tcgen05.wait::ld or ::st behind another of the kind, with no tcgen05.ld or st between.
+/// tcgen05.wait::ld or ::st behind another of the kind or the kernel's beginning, with no tcgen05.ld or st between.
 bool nothingMoves(const Function &fn, const Mutant &m, const Flow &flow) {
   const Instruction &i = fn.body[m.index];
   bool load = has(i, ".wait::ld");
   if (!is(i, "tcgen05") || !(load || has(i, ".wait::st")))
     return false;
   return flow.always(m.index, false, [&](const Instruction &o) { return is(o, "tcgen05") && has(o, load ? ".wait::ld" : ".wait::st"); },
-                     [&](const Instruction &o) { return is(o, "tcgen05") && has(o, load ? ".ld" : ".st"); });
+                     [&](const Instruction &o) { return is(o, "tcgen05") && has(o, load ? ".ld" : ".st"); }, true);
 }
 
 /// wgmma.wait_group that a later one on every path makes good, before anything could tell: until then no instruction
@@ -171,9 +171,11 @@ constexpr Rule kRules[] = {{"more registers left", moreRegistersLeft}, {"repeate
 
 std::string harmless(const Function &fn, const Mutant &m, const std::set<uint32_t> &impliedWaits, const Sharing &sharing) {
   // A wait whose phase, arrivals included, had reached the thread by other waits each time it was executed, under every
-  // policy: happens-before is the same relation without it, and the phase is over when the thread comes there.
+  // policy: happens-before is the same relation without it, and the phase is over when the thread comes there. Of
+  // tcgen05.fence::after_thread_sync: all that had reached the thread was behind such a fence already.
   const Instruction &i = fn.body[m.index];
-  if (is(i, "mbarrier") && m.change != Change::Weakened && (has(i, ".try_wait") || has(i, ".test_wait")) && impliedWaits.count(m.line))
+  bool wait = is(i, "mbarrier") && (has(i, ".try_wait") || has(i, ".test_wait")), fence = is(i, "tcgen05") && has(i, ".fence::after_thread_sync");
+  if ((wait || fence) && m.change != Change::Weakened && impliedWaits.count(m.line))
     return "implied by other waits";
   Flow flow(fn);
   for (const Rule &r : kRules)

@@ -118,12 +118,17 @@ struct Kernel {
       out += line + "\n";
     return out;
   }
-  /// Which accesses are complained of, in all inputs.
+  /// Which accesses are complained of.
+  std::set<std::string> findings(const std::string &of, const std::string &input) const {
+    std::set<std::string> found;
+    for (const emulator::Finding &f : runOnce(input, of, kPolicies[0], limit).report.findings)
+      found.insert(f.kind + ":" + std::to_string(f.line) + ":" + std::to_string(f.earlier.line));
+    return found;
+  }
   std::set<std::string> findings(const std::string &of) const {
     std::set<std::string> found;
     for (const std::string &input : inputs)
-      for (const emulator::Finding &f : runOnce(input, of, kPolicies[0], limit).report.findings)
-        found.insert(f.kind + ":" + std::to_string(f.line) + ":" + std::to_string(f.earlier.line));
+      found.merge(findings(of, input));
     return found;
   }
 
@@ -150,6 +155,19 @@ struct Kernel {
         std::shuffle(order.begin(), order.end(), rng);
     }
     return twice;
+  }
+
+  /// The same beside deletions that are noticed: what is complained of with both gone, and with neither alone, is ordered by
+  /// the one and by the other. Findings without an earlier access (a deadlock, a count) say nothing of order.
+  bool orderedTwiceWith(const Mutant &m, const std::vector<const Mutant *> &caught) const {
+    for (const Mutant *other : caught)
+      for (const std::string &input : inputs) {
+        std::set<std::string> alone = findings(other->text, input);
+        for (const std::string &f : findings(together({other, &m}), input))
+          if (!alone.count(f) && f.substr(f.rfind(':')) != ":0")
+            return true;
+      }
+    return false;
   }
 
   Verdict judge(const Mutant &m) const {
@@ -197,6 +215,21 @@ void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vecto
     for (size_t k = 0; k < group.size(); ++k)
       if (twice[k])
         seen.insert(group[k]->line);
+  }
+  // The nearest ones of the same kind that somebody noticed.
+  constexpr size_t kCompanions = 8;
+  for (size_t k = 0; k < mutants.size(); k += every) {
+    if (!open(k) || mutants[k].change != Change::Deleted || seen.count(mutants[k].line))
+      continue;
+    std::vector<const Mutant *> caught;
+    for (size_t o = 0; o < mutants.size(); o += every)
+      if (mutants[o].change == Change::Deleted && mutants[o].family == mutants[k].family && verdicts[o].kind == Verdict::Caught)
+        caught.push_back(&mutants[o]);
+    auto distance = [&](const Mutant *m) { return std::abs(int64_t(m->line) - int64_t(mutants[k].line)); };
+    std::sort(caught.begin(), caught.end(), [&](const Mutant *a, const Mutant *b) { return distance(a) < distance(b); });
+    caught.resize(std::min(caught.size(), kCompanions));
+    if (kernel.orderedTwiceWith(mutants[k], caught))
+      seen.insert(mutants[k].line);
   }
   for (size_t k = 0; k < mutants.size(); k += every)
     if (open(k))
