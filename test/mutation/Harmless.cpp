@@ -73,7 +73,46 @@ bool nothingPending(const Function &fn, const Mutant &m, const Flow &flow) {
     return o.opcode == i.opcode && isBulk(o) == isBulk(i) && has(o, ".wait_group") && groups(o) == 0 && has(o, ".read") >= has(i, ".read") && (!has(o, ".read") || has(i, ".read"));
   };
   auto starts = [&](const Instruction &o) { return o.opcode == i.opcode && isBulk(o) == isBulk(i) && (isAccess(o) || has(o, ".commit_group")); };
-  return flow.always(m.index, false, earlier, starts);
+  return flow.always(m.index, false, earlier, starts, false, flow.knownAt(m.index));
+}
+
+/// cp.async.bulk.wait_group.read with N + 1 leaves the youngest group reading. On every path the same thread waits for it before it
+/// opens another, and whoever writes what that group reads does so behind that wait and a barrier of the block after it.
+bool laterWaitBeforeWrites(const Function &fn, const Mutant &m, const Flow &flow, const Sharing &sharing) {
+  const Instruction &i = fn.body[m.index];
+  if (!isBulk(i) || !has(i, ".wait_group") || !has(i, ".read") || m.what != "N + 1" || !flow.valid || !sharing.watched)
+    return false;
+  Flow::Predicates known = flow.knownAt(m.index);
+  auto commits = [](const Instruction &o) { return isBulk(o) && has(o, ".commit_group"); };
+  auto here = [&](const Instruction &o) { return &o == &i; };
+  auto later = [&](const Instruction &o) { return !here(o) && isBulk(o) && has(o, ".wait_group") && groups(o) <= groups(i); };
+  if (!flow.always(m.index, true, later, commits, false, known))
+    return false;
+  auto blockMeets = [](const Instruction &o) { return meetsWholeWarp(o) && !has(o, ".warp"); };
+  std::vector<const Instruction *> between = flow.until(m.index, true, later, known);
+  // The stores of the youngest group: those behind which no commit but one lies.
+  for (const Instruction *s : flow.until(m.index, false, [](const Instruction &) { return false; }, known)) {
+    if (!isBulk(*s) || !isAccess(*s) || !has(*s, ".bulk_group"))
+      continue;
+    bool youngest = false, first = false;
+    flow.always(size_t(s - fn.body.data()), true, [&](const Instruction &o) {
+      if (commits(o))
+        flow.always(size_t(&o - fn.body.data()), true, [&](const Instruction &x) { return commits(x) || (first |= here(x)); }, [](const Instruction &) { return false; }, true, known);
+      return commits(o);
+    }, [](const Instruction &) { return false; }, true, known);
+    youngest = first;
+    auto conflicts = sharing.laterThan.find(uint32_t(s->line));
+    if (!youngest || conflicts == sharing.laterThan.end())
+      continue;
+    for (size_t k = 0; k < fn.body.size(); ++k) {
+      const Instruction &x = fn.body[k];
+      if (!conflicts->second.count(uint32_t(x.line)))
+        continue;
+      if (std::find(between.begin(), between.end(), &x) != between.end() || !flow.always(k, false, blockMeets, later))
+        return false;
+    }
+  }
+  return true;
 }
 
 /// tcgen05.wait::ld or ::st behind another of the kind or the kernel's beginning, with no tcgen05.ld or st between.
@@ -178,6 +217,8 @@ std::string harmless(const Function &fn, const Mutant &m, const std::set<uint32_
   if ((wait || fence) && m.change != Change::Weakened && impliedWaits.count(m.line))
     return "implied by other waits";
   Flow flow(fn);
+  if (laterWaitBeforeWrites(fn, m, flow, sharing))
+    return "a later wait suffices";
   for (const Rule &r : kRules)
     if (r.proves(fn, m, flow))
       return r.name;

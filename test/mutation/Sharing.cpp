@@ -26,6 +26,7 @@ void Sharing::touch(uint64_t address, uint64_t bytes, uint32_t line, uint64_t wh
       if (t.who != who && (t.write || write)) {
         before.insert(t.line);
         after.insert(line);
+        laterThan[t.line].insert(line);
       }
     }
     if (!known)

@@ -14,6 +14,7 @@ namespace fovea::mutation {
 class Sharing : public emulator::Observer {
 public:
   std::set<uint32_t> before, after;
+  std::map<uint32_t, std::set<uint32_t>> laterThan;  ///< line: those of the conflicting accesses that came after it
   bool watched = false;  ///< false: nothing is known, every line may conflict
 
   void shared(emulator::Warp &, const emulator::Inst &, emulator::Access, emulator::Cta &owner, unsigned lane, uint32_t offset, uint32_t bytes) override;

@@ -112,10 +112,25 @@ bool warpOrderNeedless(const ptx::Function &fn, size_t at, const Flow &flow, con
     return true;
   };
   auto alone = [&](const Instruction &o, const std::set<uint32_t> &conflicting) { return sharing.watched && isAccess(o) && !conflicting.count(uint32_t(o.line)); };
+  // Whoever conflicts with it later, of this warp or another, does so in this very code and behind a barrier that every lane takes
+  // part in for itself: no lane needs to speak for it before.
+  auto named = [](const Instruction &o) { return meetsWholeWarp(o) && !has(o, ".warp"); };
+  std::vector<const Instruction *> ahead = flow.until(at, true, named, anyLane), ever = flow.until(at, true, [](const Instruction &) { return false; }, anyLane);
+  auto behindBarrier = [&](const Instruction &o) {
+    auto conflicts = sharing.laterThan.find(uint32_t(o.line));
+    if (!sharing.watched || !(is(o, "ld") || is(o, "st")) || conflicts == sharing.laterThan.end())
+      return false;
+    for (uint32_t line : conflicts->second) {
+      auto isIt = [&](const Instruction *x) { return uint32_t(x->line) == line; };
+      if (std::any_of(ahead.begin(), ahead.end(), isIt) || std::none_of(ever.begin(), ever.end(), isIt))
+        return false;
+    }
+    return true;
+  };
   auto before = [&](const Flow::Predicates &assume) {
     Effects e;
     for (const Instruction *o : flow.until(at, false, meets, assume)) {
-      if (o == &fn.body[at] || (alone(*o, sharing.before) && !is(*o, "atom") && !is(*o, "red")))
+      if (o == &fn.body[at] || (alone(*o, sharing.before) && !is(*o, "atom") && !is(*o, "red")) || behindBarrier(*o))
         continue;
       if (ordinary(*o, e))
         continue;

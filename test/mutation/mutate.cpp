@@ -159,10 +159,13 @@ struct Kernel {
 
   /// The same beside deletions that are noticed: what is complained of with both gone, and with neither alone, is ordered by
   /// the one and by the other. Findings without an earlier access (a deadlock, a count) say nothing of order.
-  bool orderedTwiceWith(const Mutant &m, const std::vector<const Mutant *> &caught) const {
+  bool orderedTwiceWith(const Mutant &m, const std::vector<const Mutant *> &caught, std::map<std::string, std::set<std::string>> &known) const {
     for (const Mutant *other : caught)
       for (const std::string &input : inputs) {
-        std::set<std::string> alone = findings(other->text, input);
+        auto [it, fresh] = known.try_emplace(std::to_string(other->line) + input);
+        if (fresh)
+          it->second = findings(other->text, input);
+        const std::set<std::string> &alone = it->second;
         for (const std::string &f : findings(together({other, &m}), input))
           if (!alone.count(f) && f.substr(f.rfind(':')) != ":0")
             return true;
@@ -197,6 +200,9 @@ struct Kernel {
   }
 };
 
+/// Weakened to what orders as much as nothing at all, or more: what is known of the deletion holds.
+bool keepsMore(const Mutant &m) { return m.what == "to fence.acq_rel.cta" || m.what == "arrive only"; }
+
 /// What survived, or rests on the detectors alone: do they see it when others that nobody noticed are gone as well?
 void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vector<Verdict> &verdicts, size_t every) {
   auto open = [&](size_t k) { return verdicts[k].kind == Verdict::Survived || (verdicts[k].kind == Verdict::Harmless && verdicts[k].how == mutation::kLanesOnly); };
@@ -217,7 +223,8 @@ void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vecto
         seen.insert(group[k]->line);
   }
   // The nearest ones of the same kind that somebody noticed.
-  constexpr size_t kCompanions = 8;
+  constexpr size_t kCompanions = 24;
+  std::map<std::string, std::set<std::string>> known;
   for (size_t k = 0; k < mutants.size(); k += every) {
     if (!open(k) || mutants[k].change != Change::Deleted || seen.count(mutants[k].line))
       continue;
@@ -228,12 +235,12 @@ void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vecto
     auto distance = [&](const Mutant *m) { return std::abs(int64_t(m->line) - int64_t(mutants[k].line)); };
     std::sort(caught.begin(), caught.end(), [&](const Mutant *a, const Mutant *b) { return distance(a) < distance(b); });
     caught.resize(std::min(caught.size(), kCompanions));
-    if (kernel.orderedTwiceWith(mutants[k], caught))
+    if (kernel.orderedTwiceWith(mutants[k], caught, known))
       seen.insert(mutants[k].line);
   }
   for (size_t k = 0; k < mutants.size(); k += every)
     if (open(k))
-      verdicts[k] = seen.count(mutants[k].line) && mutants[k].change != Change::Weakened ? Verdict{Verdict::Harmless, "ordered twice"} : Verdict{Verdict::Survived, verdicts[k].how};
+      verdicts[k] = seen.count(mutants[k].line) && (mutants[k].change != Change::Weakened || keepsMore(mutants[k])) ? Verdict{Verdict::Harmless, "ordered twice"} : Verdict{Verdict::Survived, verdicts[k].how};
 }
 
 } // namespace

@@ -69,12 +69,23 @@ struct ClusterState {
   std::vector<Load> loads;
   std::set<std::tuple<uint32_t, uint32_t, int>> said;
   std::map<uint32_t, bool> waits;            ///< PTX line of an mbarrier wait: did it ever tell anything new?
+  std::vector<std::unique_ptr<Operation>> operations;  ///< all that were ever in flight at once; a launch may stop in between
+  std::vector<Operation *> over;                       ///< those of them that are not in flight
 
   static ClusterState &of(const Cluster &c) { return *static_cast<ClusterState *>(c.observerState.get()); }
   uint32_t indexOf(const Warp &w) const { return w.cta->rank * warpsPerCta + w.id; }
   static uint32_t actorOf(uint32_t warp, Engine e) { return warp * Engines + e; }
   WarpState &self(const Warp &w) { return warps[indexOf(w)]; }
   BarrierView &barrier(const Cta &owner, uint32_t offset);
+  Operation *newOperation() {
+    if (over.empty()) {
+      operations.push_back(std::make_unique<Operation>());
+      return operations.back().get();
+    }
+    Operation *o = over.back();
+    over.pop_back();
+    return o;
+  }
   static uint64_t key(const Cta &c, uint32_t offset) { return uint64_t(c.rank) << 32 | offset; }
 
   /// True when `lanes` are all threads of the warp that still live. (Those that exited take part in no barrier: the rest waits for

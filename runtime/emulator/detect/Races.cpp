@@ -262,7 +262,7 @@ public:
     ClusterState &s = ClusterState::of(*w.cta->cluster);
     uint32_t index = s.indexOf(w);
     WarpState &ws = s.warps[index];
-    auto *o = new Operation;
+    Operation *o = s.newOperation();
     bool together = op.kind == AsyncKind::Wgmma || op.kind == AsyncKind::Classic || op.kind == AsyncKind::ClassicArrive;
     o->view = s.published(w, together ? w.active : kLaneBit[lane]);
     auto engine = [&](Engine e, uint32_t at) {
@@ -311,7 +311,7 @@ public:
     op.observerState = o;
     s.tick(w);
   }
-  void asyncDone(Cluster &, const AsyncOp &op) override { delete static_cast<Operation *>(op.observerState); }
+  void asyncDone(Cluster &c, const AsyncOp &op) override { ClusterState::of(c).over.push_back(static_cast<Operation *>(op.observerState)); }
   void groupCommit(Warp &w, const Inst &, AsyncKind kind) override {
     WarpState &ws = ClusterState::of(*w.cta->cluster).self(w);
     (kind == AsyncKind::Store ? ws.bulkGroups : ws.classicGroups).push_back(ws.engines[kind == AsyncKind::Store ? BulkReads : Classic]);

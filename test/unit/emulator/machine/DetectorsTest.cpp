@@ -110,6 +110,10 @@ TEST(Detectors, bulkStoreOutlivesItsBlock) {
   EXPECT_EQ(run(store + "cp.async.bulk.wait_group.read 0; E:").text(), "");
 }
 
+TEST(Detectors, stopsWithCopiesPending) {  // built with -fsanitize=address, this says what was left behind
+  EXPECT_TRUE(finds(run("cvta.to.global.u64 %rd2, %rd1; cp.async.ca.shared.global [%r1], [%rd2], 4; trap;"), false, "trap"));
+}
+
 TEST(Detectors, initThatTheCopyMayNotSee) {
   auto kernel = [](const std::string &fence) {
     return "setp.ne.u32 %p1, %r0, 0; @%p1 bra E; mbarrier.init.shared.b64 [%r4], 1;" + fence +
