@@ -60,4 +60,4 @@ static void wgmmaAttention(benchmark::State &state, int32_t rows) {
 
 BENCHMARK(tcgen05Product)->Arg(0)->Arg(1)->ArgName("detect")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(wgmmaAttention, 1024, 1024)->Arg(0)->Arg(1)->ArgName("detect")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(wgmmaAttention, 4096, 4096)->Arg(0)->ArgName("detect")->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK_CAPTURE(wgmmaAttention, 4096, 4096)->Arg(0)->Arg(1)->ArgName("detect")->Unit(benchmark::kMillisecond)->Iterations(1);

@@ -39,6 +39,13 @@ class DType:
         return self.name
 
 
+class ConstantList(list):
+    """A list as a constexpr: Triton's launcher remembers kernels by their constants, so they must have a hash."""
+
+    def __hash__(self):
+        return hash(repr(self))
+
+
 class DeviceArray:
     """Device memory of the driver library; Triton's launcher asks for data_ptr() and dtype only."""
 
@@ -103,18 +110,18 @@ def main():
         case = BUILDERS[kernel.fn](kernel)
         arrays, descriptors = {}, iter(kernel.meta.get("tensordesc_meta") or [])
 
-        def device(buffer):
+        def device(buffer, fmt=None):
             if id(buffer) not in arrays:
                 bits = np.ascontiguousarray(buffer.bits).copy() if buffer.bits is not None else \
                     np.full(buffer.shape, 0, BITS[buffer.fmt])
                 if buffer.bits is None:
                     bits.view(np.uint8)[...] = 0xff
-                arrays[id(buffer)] = DeviceArray(cu, buffer.fmt, bits), buffer
+                arrays[id(buffer)] = DeviceArray(cu, fmt or buffer.fmt, bits), buffer
             return arrays[id(buffer)][0]
 
         def argument(name, value):
-            if isinstance(value, Buffer):
-                return device(value)
+            if isinstance(value, Buffer):  # of the type that the kernel is compiled for: its bits may be kept as bytes
+                return device(value, str(definition["signature"][name]).lstrip("*"))
             if not isinstance(value, Desc):
                 return value
             array = device(value.buffer)
@@ -130,8 +137,14 @@ def main():
                 return GluonDescriptor(array, shape, strides, block, layout, padding)
             return TensorDescriptor(array, shape, strides, block, padding)
         try:
-            arguments = {n: argument(n, v) for n, v in case.args.items()}
-            definition["fn"][case.grid](**arguments, **definition["constexprs"], **definition["options"])
+            # Buffers with a place of their own are no parameters: their addresses stand in another buffer.
+            pointed = {v.address: device(v).data_ptr() for v in case.args.values() if isinstance(v, Buffer) and v.address is not None}
+            for v in case.args.values():
+                if pointed and isinstance(v, Buffer) and v.fmt == "i64" and v.bits is not None:
+                    v.bits = np.array([pointed.get(int(x), int(x)) for x in v.bits], np.int64)
+            arguments = {n: argument(n, v) for n, v in case.args.items() if getattr(v, "address", None) is None}
+            constants = {n: ConstantList(v) if isinstance(v, list) else v for n, v in definition["constexprs"].items()}
+            definition["fn"][case.grid](**arguments, **constants, **definition["options"])
             problems = [compare(f"argument {buffer.fmt}{buffer.shape}", buffer, array.read()) for array, buffer in arrays.values()
                         if buffer.expect is not None]
             problems = [x for x in problems if x]
