@@ -164,7 +164,7 @@ void Decoder::body(Frame &f) {
     at[size_t(f.function->labels[l])].push_back(l);
   for (size_t i = 0; i <= f.function->body.size(); ++i) {
     for (uint32_t l : at[i])
-      labels[f.labelBase + l] = int64_t(code->insts.size()), tmemLoads.clear();
+      labels[f.labelBase + l] = int64_t(code->insts.size()), tmemLoads.clear(), unfencedLabels.push_back(f.labelBase + l);
     if (i == f.function->body.size())
       break;
     in = &f.function->body[i];
@@ -255,6 +255,9 @@ void Decoder::noteUse(const Operand &o) {
 }
 
 void Decoder::wgmmaUses(const std::vector<uint32_t> &registers) {
+  for (uint32_t label : unfencedLabels)
+    for (uint32_t r : registers)
+      wgmmasBehind[label].emplace(r, uint32_t(in->line));
   if (code->unfencedWgmmaLine)
     return;
   bool touched = !wgmmaFence;
@@ -271,6 +274,13 @@ void Decoder::branch() {
     fail("branch to '" + std::string(op(0).text) + "', which is no label of this function");
   uint32_t label = frame->labelBase + op(0).reg;
   emit(runBranch).target = label;
+  // Back in a loop: what was used since the last fence comes before the wgmmas at its beginning.
+  if (auto behind = wgmmasBehind.find(label); behind != wgmmasBehind.end() && !code->unfencedWgmmaLine)
+    for (auto [r, line] : behind->second)
+      if (sinceFence.count(r))
+        code->unfencedWgmmaLine = line;
+  if (in->guard < 0)
+    unfencedLabels.clear();
 }
 
 void Decoder::branchIndexed() {

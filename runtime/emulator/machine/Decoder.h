@@ -100,7 +100,7 @@ public:
   // wgmma accumulators in flight, in the order of the text: touching one serialises the kernel's wgmmas.
   void wgmmaIssued(const std::vector<uint32_t> &registers) { wgmmaOpen.insert(wgmmaOpen.end(), registers.begin(), registers.end()); }
   /// wgmma.fence: orders the registers' other uses before it with the wgmmas behind it (in the order of the text).
-  void wgmmaFenced() { wgmmaFence = true, sinceFence.clear(); }
+  void wgmmaFenced() { wgmmaFence = true, sinceFence.clear(), unfencedLabels.clear(); }
   /// This wgmma has these registers as its accumulators or as A: others must not have touched them since the fence.
   void wgmmaUses(const std::vector<uint32_t> &registers);
   void wgmmaCommitted() { wgmmaGroups.push_back(std::move(wgmmaOpen)), wgmmaOpen.clear(); }
@@ -143,6 +143,9 @@ private:
   std::deque<std::vector<uint32_t>> wgmmaGroups;
   bool wgmmaFence = false;
   std::unordered_set<uint32_t> sinceFence;  ///< registers that other instructions used since the last wgmma.fence
+  std::vector<uint32_t> unfencedLabels;     ///< labels since then
+  /// Per label, registers of the wgmmas behind it with no fence between, and their line: what a branch back there meets.
+  std::map<uint32_t, std::map<uint32_t, uint32_t>> wgmmasBehind;
   void noteUse(const Operand &o);
   void checkInFlight(const Operand &o), checkLoaded(const Operand &o);
   void body(Frame &f);

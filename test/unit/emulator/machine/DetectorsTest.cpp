@@ -132,6 +132,27 @@ TEST(Detectors, alignedInstructionAfterABranch) {
   EXPECT_EQ(run(branch + "bar.warp.sync -1;" + load).text(), "");
 }
 
+TEST(Detectors, wgmmaFenceInALoop) {
+  // What the loop adds to the accumulators comes before the product of its next round.
+  auto kernel = [](const std::string &fence) {
+    return ".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>; .reg .f32 %f<4>; .reg .pred %p<3>; .reg .b64 %d<3>;\n"
+           ".shared .align 128 .b8 s[2048]; mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, 4; mov.u32 %r2, s; add.u32 %r1, %r1, %r2; mov.u32 %r3, 0;"
+           "st.shared.v4.u32 [%r1], {%r3, %r3, %r3, %r3}; fence.proxy.async.shared::cta; bar.sync 0; shr.u32 %r2, %r2, 4; cvt.u64.u32 %d0, %r2; or.b64 %d0, %d0, 0x0000000800080000;"
+           "mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0; setp.eq.u32 %p0, %r3, 0; wgmma.fence.sync.aligned;\nL:\n" + fence +
+           "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %d0, %d0, %p0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+           "add.f32 %f0, %f0, %f0; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 3; @%p1 bra L;\nret;\n}\n";
+  };
+  auto report = [&](const std::string &fence) {
+    AddressSpace memory;
+    Program program(kernel(fence), *findChip("sm_90a"), memory);
+    LaunchConfig c = launch(1, 128, 0, {}, AsyncPolicy::Lazy, 1);
+    auto races = makeRaceDetector();
+    return runAndCheckInputs(program, *program.kernel("k"), c, memory, *races);
+  };
+  EXPECT_TRUE(finds(report(""), true, "no wgmma.fence between"));
+  EXPECT_EQ(report("wgmma.fence.sync.aligned;").text(), "");
+}
+
 TEST(Detectors, tensorMemoryGivenBackTooEarly) {
   auto kernel = [](const std::string &meet) {
     return "setp.ge.u32 %p1, %r0, 32; @%p1 bra A; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32; A: bar.sync 0; ld.shared.u32 %r6, [%r4];"
