@@ -63,7 +63,7 @@ public:
     os << "  tiles      " << (s.queryTiles > 1 ? std::to_string(s.queryTiles) + " x " : "") << s.tileRows << " query rows, "
        << (s.keyRows ? "a loop over key blocks of " + std::to_string(s.keyRows) + " rows, from the last to the first"
                      : "blocks of " + std::to_string(s.block) + " keys")
-       << "; an item is " << (s.queryTiles > 1 ? "those tiles" : "a tile") << " of one head\n";
+       << "; an item is " << (s.queryTiles > 1 ? "those tiles" : "a tile") << " of " << (s.packed > 1 ? std::to_string(s.packed) + " heads" : "one head") << "\n";
     os << "  order      " << orderOf(s) << "\n";
     os << "  memory     " << k.smemBytes << " of " << target().smemPerCta << " bytes of shared memory";
     if (target().tmemColumns)

@@ -4,6 +4,7 @@
 #include "codegen/common/Sync.h"
 #include "codegen/common/Tma.h"
 #include "codegen/kernel/Emitter.h"
+#include "codegen/kernel/TileElements.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -33,6 +34,8 @@ void Emitter::emitLoad(LoadOp op) {
   if (op.getWhole()) {
     // {columns of a panel, rows, panels, heads, batch}: the whole tile is one box.
     SmallVector<Value> at{i32(0), row, i32(0), head};
+    if (kernel.lookupSymbol<TensorOp>(op.getTensor()).getTileHeads() != 1)
+      at = {i32(0), head, row, i32(0)};
     if (op.getBatch())
       at.push_back(scalars[op.getBatch()]);
     tmaLoad(b, loc, base, argument(params.map(op.getTensor())), at, bar, hint);
@@ -76,9 +79,14 @@ void Emitter::emitStore(StoreOp op) {
   Value row = scalars[op.getRow()], rows = scalars[op.getRows()], head = scalars[op.getHead()];
   // A team stores its own rows, panel by panel, since they lie apart there.
   const int64_t ownRows = type.getRows() / int64_t(GroupOp(group.op).getTeams());
+  const int64_t packed = kernel.lookupSymbol<TensorOp>(op.getTensor()).getTileHeads();
   Value first = group.team ? mul(group.team, i32(ownRows)) : i32(0);
   auto storeTile = [&](Value batch) {
-    SmallVector<Value> at{i32(0), group.team ? add(row, first) : row, i32(0), head};
+    Value query = group.team ? add(row, packed == 1 ? first : mul(group.team, i32(ownRows / packed))) : row;
+    SmallVector<Value> at{i32(0), query, i32(0), head};
+    const size_t panelAt = packed == 1 ? 2 : 3;
+    if (packed != 1)
+      at = {i32(0), head, query, i32(0)};
     if (batch)
       at.push_back(batch);
     Value map = argument(params.map(op.getTensor()));
@@ -86,7 +94,7 @@ void Emitter::emitStore(StoreOp op) {
       return tmaStore(b, loc, map, at, base);
     Value own = add(base, mul(first, i32(tile.rowBytes())));
     for (uint32_t panel = 0; panel < tile.panelCount(); ++panel) {
-      at[2] = i32(panel);
+      at[panelAt] = i32(panel);
       tmaStore(b, loc, map, at, addI32(b, loc, own, panel * tile.panelBytes()));
     }
   };
@@ -95,6 +103,8 @@ void Emitter::emitStore(StoreOp op) {
       storeTile(scalars[op.getBatch()]);
       bulkCommitGroup(b, loc);
     });
+  if (packed != 1) // of the tile
+    rows = mul(rows, i32(packed));
   if (group.team)
     rows = sub(rows, first);
   auto branch = scf::IfOp::create(b, loc, cmp(group.team ? ICmpPredicate::sge : ICmpPredicate::eq, rows, i32(ownRows)),
@@ -132,9 +142,9 @@ void Emitter::emitStore(StoreOp op) {
   Value col = mul(chunk, i32(perChunk));
   Value bytes = constI64(b, loc, uint64_t(elementBytes));
   Value column = globalByte(b, loc, pointer, mul(add(mul(wide(head), headStride), wide(col)), bytes));
-  Value rowBytes = mul(rowStride, bytes);
+  Value rowBytes = mul(rowStride, bytes), headBytes = packed == 1 ? Value() : mul(headStride, bytes);
   if (group.team) {
-    row = add(row, first);
+    row = add(row, packed == 1 ? first : mul(group.team, i32(ownRows / packed)));
     base = add(base, mul(first, i32(tile.rowBytes())));
   }
   forLoop(firstRow, limit, i32(pass * batch), [&](Value first) {
@@ -148,13 +158,26 @@ void Emitter::emitStore(StoreOp op) {
     }
     for (int64_t i = 0; i < batch; ++i) {
       Value r = addI32(b, loc, first, uint32_t(i * pass));
-      storeGlobal16If(b, loc, cmp(ICmpPredicate::slt, r, limit),
-                      globalByte(b, loc, column, mul(wide(add(row, r)), rowBytes)), data[i]);
+      Value valid = cmp(ICmpPredicate::slt, r, limit), offset;
+      if (packed == 1) {
+        offset = mul(wide(add(row, r)), rowBytes);
+      } else {
+        RowPlace place = rowPlace(b, loc, r, packed);
+        offset = add(mul(wide(add(row, place.query)), rowBytes), mul(wide(place.head), headBytes));
+      }
+      storeGlobal16If(b, loc, valid, globalByte(b, loc, column, offset), data[i]);
     }
   });
   // Threads leave the loop one after the other.
   if (!meetsNext(op))
     warpSync(b, loc);
+}
+
+Emitter::Place Emitter::placeOf(Value row, Value queries, Value head) {
+  if (schedule.packed == 1)
+    return {queries, row, head};
+  RowPlace place = rowPlace(b, loc, row, schedule.packed);
+  return {mul(queries, i32(schedule.packed)), place.query, add(head, place.head)};
 }
 
 void Emitter::emitStoreRows(StoreRowsOp op) {
@@ -170,12 +193,12 @@ void Emitter::emitStoreRows(StoreRowsOp op) {
     // Fragment: the quad's four lanes hold the same two rows; the first of them stores.
     Value r = fragment ? add(add(warpRow(), LLVM::LShrOp::create(b, loc, lane, i32(2))), i32(8 * k))
                        : add(warpRow(), lane);
-    Value store = LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::slt, r, scalars[op.getRows()]));
+    const auto [rows, query, head] = placeOf(r, scalars[op.getRows()], scalars[op.getHead()]);
+    Value store = LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::slt, r, rows));
     if (fragment)
       store = LLVM::AndOp::create(
           b, loc, store, cmp(ICmpPredicate::eq, LLVM::AndOp::create(b, loc, lane, i32(3)), i32(0)));
-    Value element = add(mul(wide(add(scalars[op.getRow()], r)), rowStride),
-                        mul(wide(scalars[op.getHead()]), headStride));
+    Value element = add(mul(wide(add(scalars[op.getRow()], query)), rowStride), mul(wide(head), headStride));
     if (op.getBatch())
       element = add(element, mul(wide(scalars[op.getBatch()]), argument(params.batchStride(op.getTensor()))));
     storeGlobal4If(b, loc, store, globalElement(b, loc, pointer, b.getF32Type(), element), bitsOf(b, loc, value));

@@ -188,7 +188,7 @@ LogicalResult Emitter::emitGroups(const WorkItem &item) {
 }
 
 void Emitter::handOverRegisters(GroupOp op) {
-  int64_t entry = target.registersPerSm / (32 * schedule.warps() * schedule.ctasPerSm) / 8 * 8;
+  int64_t entry = schedule.registersAtEntry(target);
   int64_t wanted = op.getRegisters();
   if (wanted > entry)
     increaseRegisters(b, loc, uint32_t(wanted));

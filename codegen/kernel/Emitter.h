@@ -156,6 +156,11 @@ private:
   void emitLoad(tile::LoadOp op);
   void emitStore(tile::StoreOp op);
   void emitStoreRows(tile::StoreRowsOp op);
+  /// Row `row` of a tile of `queries` valid queries from `head` on (i32): its valid rows, and the row's query and head.
+  struct Place {
+    Value rows, query, head;
+  };
+  Place placeOf(Value row, Value queries, Value head);
   // codegen/kernel/Splits.cpp
   void emitStorePartial(tile::StorePartialOp op);
   Value partialRow(tile::StorePartialOp op, Value row);

@@ -93,8 +93,7 @@ public:
   /// `firstRow`, `firstColumn`: what the row and the column of `elements` are counted from in the region.
   Evaluation(OpBuilder &b, Location loc, Block &body, Value firstRow, Value firstColumn, const TileElements &elements,
              ArrayRef<SmallVector<Value>> tiles, const ExpressionScope &scope)
-      : b(b), loc(loc), body(body), elements(elements), tiles(tiles), scope(scope) {
-    i0 = firstRow ? LLVM::AddOp::create(b, loc, firstRow, elements.firstRow).getResult() : elements.firstRow;
+      : b(b), loc(loc), body(body), elements(elements), tiles(tiles), scope(scope), firstRow(firstRow) {
     j0 = !elements.firstColumn ? firstColumn
          : !firstColumn        ? elements.firstColumn
                                : LLVM::AddOp::create(b, loc, firstColumn, elements.firstColumn).getResult();
@@ -103,6 +102,8 @@ public:
       dependence[body.getArgument(t)] = Pair;
     dependence[body.getArgument(count)] = Row;
     dependence[body.getArgument(count + 1)] = Column;
+    if (body.getNumArguments() > count + 2)
+      dependence[body.getArgument(count + 2)] = Row;
     for (Operation &inner : body.without_terminator()) {
       unsigned all = None;
       for (Value operand : inner.getOperands())
@@ -146,8 +147,13 @@ private:
       size_t which = argument.getArgNumber();
       if (which < tiles.size())
         return tiles[which][n];
-      return which == tiles.size() ? addI32(b, loc, i0, uint32_t(elements.rowOffset(elements.rowIndex(n))))
-                                   : addI32(b, loc, j0, uint32_t(elements.columnOffset(n)));
+      const size_t row = elements.rowIndex(n);
+      if (which == tiles.size() + 2)
+        return elements.head(b, loc, scope.firstHead, row);
+      if (which == tiles.size() + 1)
+        return addI32(b, loc, j0, uint32_t(elements.columnOffset(n)));
+      return firstRow ? elements.query(b, loc, firstRow, row)
+                      : addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(row)));
     }
     Operation *inner = value.getDefiningOp();
     SmallVector<Value> operands;
@@ -181,7 +187,7 @@ private:
   const TileElements &elements;
   ArrayRef<SmallVector<Value>> tiles;
   const ExpressionScope &scope;
-  Value i0, j0;
+  Value firstRow, j0;
   llvm::DenseMap<Value, unsigned> dependence;
   std::map<std::tuple<const void *, int64_t, int64_t>, Value> known;
 };

@@ -11,6 +11,7 @@ struct ExpressionScope {
   Value firstQuery, firstKey;                                          ///< i32
   llvm::function_ref<Value(Value)> scalar;                             ///< a scalar of the program
   llvm::function_ref<Value(tile::LookupOp, ValueRange indices)> lookUp; ///< an element of a table
+  Value firstHead = {};                                                ///< i32, where rows have heads of their own
 };
 
 /// The registers of the result, from those of each tile. Fails, with a diagnostic at the op, where an operation has no

@@ -11,8 +11,8 @@ using namespace fovea::codegen;
 using LLVM::ICmpPredicate;
 
 TileElements::TileElements(OpBuilder &b, Location loc, tile::RegisterLayout layout, int64_t columns, Value warpRow,
-                           Value lane)
-    : layout(layout), columns(columns) {
+                           Value lane, int64_t packed)
+    : layout(layout), columns(columns), packed(packed) {
   auto c = [&](uint32_t v) { return constI32(b, loc, v); };
   if (!isFragment()) {
     firstRow = LLVM::AddOp::create(b, loc, warpRow, lane);
@@ -20,6 +20,23 @@ TileElements::TileElements(OpBuilder &b, Location loc, tile::RegisterLayout layo
   }
   firstRow = LLVM::AddOp::create(b, loc, warpRow, LLVM::LShrOp::create(b, loc, lane, c(2)));
   firstColumn = LLVM::ShlOp::create(b, loc, LLVM::AndOp::create(b, loc, lane, c(3)), c(1));
+}
+
+Value TileElements::query(OpBuilder &b, Location loc, Value firstQuery, size_t index) const {
+  if (packed == 1)
+    return addI32(b, loc, LLVM::AddOp::create(b, loc, firstQuery, firstRow), uint32_t(rowOffset(index)));
+  Value row = addI32(b, loc, firstRow, uint32_t(rowOffset(index)));
+  return LLVM::AddOp::create(b, loc, firstQuery, rowPlace(b, loc, row, packed).query);
+}
+
+Value TileElements::head(OpBuilder &b, Location loc, Value firstHead, size_t index) const {
+  Value row = addI32(b, loc, firstRow, uint32_t(rowOffset(index)));
+  return LLVM::AddOp::create(b, loc, firstHead, rowPlace(b, loc, row, packed).head);
+}
+
+RowPlace fovea::codegen::rowPlace(OpBuilder &b, Location loc, Value row, int64_t packed) {
+  Value shift = constI32(b, loc, uint32_t(llvm::Log2_64(uint64_t(packed)))), mask = constI32(b, loc, uint32_t(packed - 1));
+  return {LLVM::LShrOp::create(b, loc, row, shift), LLVM::AndOp::create(b, loc, row, mask)};
 }
 
 namespace {
@@ -79,8 +96,7 @@ SmallVector<Value> fovea::codegen::maskKeys(OpBuilder &b, Location loc, const Ti
     SmallVector<Value> columns;
     Value some;
     for (size_t k = 0; k < elements.rows(); ++k) {
-      Value i = addI32(b, loc, LLVM::AddOp::create(b, loc, firstQuery, elements.firstRow),
-                       uint32_t(elements.rowOffset(k)));
+      Value i = elements.query(b, loc, firstQuery, k);
       Value column = LLVM::SubOp::create(b, loc, limits.of(limit, i, isUpper), firstKey);
       Value beyond = isUpper ? cmp(ICmpPredicate::slt, column, constI32(b, loc, uint32_t(elements.columns)))
                              : cmp(ICmpPredicate::sgt, column, constI32(b, loc, 0));

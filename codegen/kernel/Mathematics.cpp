@@ -153,7 +153,7 @@ void Emitter::emitMaskTail(MaskTailOp op) {
 
 void Emitter::emitMaskKeys(MaskKeysOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
-  TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane);
+  TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane, schedule.packed);
   auto limit = [&](OperandRange terms, ArrayRef<int64_t> blocks, ArrayRef<int64_t> clauses) {
     KeyLimit limit{{}, blocks, clauses};
     for (Value term : terms)
@@ -180,13 +180,25 @@ void Emitter::emitLookupRows(LookupRowsOp op) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(scalars[index]);
-  Value element = emitLookup(op.getTable(), b.getF32Type(), indices);
-  tiles[op.getResult()].assign(registerCount(cast<RankedTensorType>(op.getResult().getType())), element);
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  if (!op.getOfHeads()) {
+    Value element = emitLookup(op.getTable(), b.getF32Type(), indices);
+    tiles[op.getResult()].assign(registerCount(type), element);
+    return;
+  }
+  TileElements elements(b, loc, layoutOf(type), 1, warpRow(), lane, schedule.packed);
+  const Value first = indices.back();
+  SmallVector<Value> values;
+  for (size_t row = 0; row < elements.rows(); ++row) {
+    indices.back() = elements.head(b, loc, first, row);
+    values.push_back(emitLookup(op.getTable(), b.getF32Type(), indices));
+  }
+  tiles[op.getResult()] = values;
 }
 
 LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
-  TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane);
+  TileElements elements(b, loc, layoutOf(type), type.getDimSize(1), warpRow(), lane, schedule.packed);
   SmallVector<SmallVector<Value>> in;
   for (Value tile : op.getTiles())
     in.push_back(tiles[tile]);
@@ -194,7 +206,8 @@ LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
   auto lookup = [&](LookupOp at, ValueRange indices) {
     return emitLookup(at.getTable(), at.getValue().getType(), indices);
   };
-  auto out = mapPairs(b, loc, op, elements, in, {scalars[op.getFirstQuery()], scalars[op.getFirstKey()], scalar, lookup});
+  Value head = op.getFirstHead() ? scalars[op.getFirstHead()] : Value();
+  auto out = mapPairs(b, loc, op, elements, in, {scalars[op.getFirstQuery()], scalars[op.getFirstKey()], scalar, lookup, head});
   if (failed(out))
     return failure();
   tiles[op.getResult()] = *out;

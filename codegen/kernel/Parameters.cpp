@@ -72,9 +72,16 @@ static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
       map.box = {int(tile.panelCols()), int(rows / teams), 1};
     map.l2Promotion = "256B";
   }
-  if (!tensor.isShared()) {
+  const Expr headStride = headStrideOf(tensor) * Expr(bytes);
+  if (const int64_t packed = tensor.getTileHeads(); packed != 1) {
+    // {columns of a panel, heads, rows, panels, batch}: the heads of a row one behind the other.
+    map.dims.insert(map.dims.begin() + 1, heads);
+    map.strides.insert(map.strides.begin(), headStride);
+    map.box.insert(map.box.begin() + 1, int(packed));
+    map.box[2] /= int(packed);
+  } else if (!tensor.isShared()) {
     map.dims.push_back(heads);
-    map.strides.push_back(headStrideOf(tensor) * Expr(bytes));
+    map.strides.push_back(headStride);
     map.box.push_back(1);
   }
   if (first) {
@@ -189,7 +196,8 @@ void Parameters::addTables(KernelOp kernel) {
 void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, const std::string &rows,
                                   const std::string &heads, llvm::function_ref<void(const std::string &)> table,
                                   llvm::function_ref<void(const std::string &, Expr)> scalar) {
-  const Expr M(schedule.itemRows()), batch("batch");
+  const Expr M(schedule.itemQueries()), batch("batch");
+  const Expr packs = schedule.packed == 1 ? Expr(heads) : floorDiv(Expr(heads), Expr(schedule.packed)); // whose rows share tiles
   auto keyOffsets = kernel->getAttrOfType<mlir::StringAttr>("key_offsets");
   if (keyOffsets && keyOffsets != kernel->getAttrOfType<mlir::StringAttr>("offsets"))
     table(keyOffsets.getValue().str());
@@ -200,21 +208,21 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
   if (kernel->hasAttr("jagged_queries")) {
     scalar("batch", batch);
     scalar("total", Expr(rows));
-    Expr tiles = (floorDiv(Expr(rows), M) + batch) * minimum(batch, Expr(1)) * Expr(heads);
+    Expr tiles = (floorDiv(Expr(rows), M) + batch) * minimum(batch, Expr(1)) * packs;
     addItems(kernel, schedule, tiles, Expr(rows), Expr(heads), scalar);
   } else {
     scalar("queries", Expr(rows));
-    Expr tiles = ceilDiv(Expr(rows), M) * batch * Expr(heads);
+    Expr tiles = ceilDiv(Expr(rows), M) * batch * packs;
     addItems(kernel, schedule, tiles, Expr(rows) * batch, Expr(heads), scalar);
     if (auto perHead = kernel->getAttrOfType<mlir::IntegerAttr>("heavy_first")) {
       // Heads whose keys and values fit in most of L2, and the queries' heads that share them.
       TensorOp q = *kernel.getBody().getOps<TensorOp>().begin(), k = *std::next(kernel.getBody().getOps<TensorOp>().begin());
       Expr keys(k.getSymName().str() + ".shape.1");
       Expr fit = maximum(floorDiv(Expr(kItemL2Bytes), maximum(keys * Expr(perHead.getInt()), Expr(1))), Expr(1));
-      Expr pairs = batch * Expr(heads);
+      Expr pairs = batch * packs;
       scalar("pairs", pairs);
       // Groups of one size, so that the last has work for the whole chip, too.
-      Expr most = fit * Expr(int64_t(q.getHeads() / k.getHeads()));
+      Expr most = fit * Expr(int64_t(q.getHeads() / k.getHeads() / schedule.packed));
       scalar("together", ceilDiv(pairs, maximum(ceilDiv(pairs, most), Expr(1))));
     }
   }

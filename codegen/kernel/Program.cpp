@@ -23,7 +23,7 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
 // A team beyond the last row of its item keeps up with the barriers and does nothing else.
 LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
   const int64_t ownRows = schedule.tileRows / int64_t(GroupOp(group.op).getTeams());
-  Value hasRows = cmp(LLVM::ICmpPredicate::slt, mul(group.team, i32(ownRows)), item.values[1]);
+  Value hasRows = cmp(LLVM::ICmpPredicate::slt, mul(group.team, i32(ownRows / schedule.packed)), item.values[1]);
   const auto before = group;
   SmallVector<int64_t> depths;
   for (auto &entry : group.block)
@@ -55,7 +55,7 @@ LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
 
 // A team's rows of a tile; the last row where it has none.
 void Emitter::emitTeamRows(TeamRowsOp op) {
-  const int64_t ownRows = schedule.tileRows / int64_t(GroupOp(group.op).getTeams());
+  const int64_t ownRows = schedule.tileQueries() / int64_t(GroupOp(group.op).getTeams());
   Value rows = scalars[op.getRows()];
   Value skipped = LLVM::SMinOp::create(b, loc, mul(group.team, i32(ownRows)), sub(rows, i32(1)));
   scalars[op.getTeamFirst()] = add(scalars[op.getFirst()], skipped);

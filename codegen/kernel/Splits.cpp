@@ -20,8 +20,9 @@ void Emitter::unlessSplit(llvm::function_ref<void()> body) {
 Value Emitter::partialRow(StorePartialOp op, Value row) {
   auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
   Value all = mul(wide(scalars[op.getPart()]), wide(argument(params.scalar("partial_rows"))));
-  Value at = add(all, wide(add(scalars[op.getRow()], row)));
-  return add(mul(at, wide(argument(params.scalar("heads")))), wide(scalars[op.getHead()]));
+  const auto [rows, query, head] = placeOf(row, scalars[op.getRows()], scalars[op.getHead()]);
+  Value at = add(all, wide(add(scalars[op.getRow()], query)));
+  return add(mul(at, wide(argument(params.scalar("heads")))), wide(head));
 }
 
 void Emitter::emitStorePartial(StorePartialOp op) {
@@ -34,7 +35,7 @@ void Emitter::emitStorePartial(StorePartialOp op) {
     for (auto [k, top, sum] : llvm::enumerate(registers(op.getTop()), registers(op.getSum()))) {
       // The four lanes that share a row of a fragment hold the same.
       Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
-      Value mine = cmp(ICmpPredicate::slt, row, scalars[op.getRows()]);
+      Value mine = cmp(ICmpPredicate::slt, row, placeOf(row, scalars[op.getRows()], scalars[op.getHead()]).rows);
       if (elements.firstColumn)
         mine = LLVM::AndOp::create(b, loc, mine, cmp(ICmpPredicate::eq, elements.firstColumn, i32(0)));
       Value pair = packVector(b, loc, {top, sum});
@@ -55,7 +56,7 @@ void Emitter::storePartialColumns(StorePartialOp op, ArrayRef<Value> registers, 
   Type f32 = b.getF32Type();
   for (size_t k = 0; k < elements.rows(); ++k) {
     Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
-    ifThen(cmp(ICmpPredicate::slt, row, scalars[op.getRows()]), [&] {
+    ifThen(cmp(ICmpPredicate::slt, row, placeOf(row, scalars[op.getRows()], scalars[op.getHead()]).rows), [&] {
       Value first = mul(partialRow(op, row), constI64(b, loc, uint64_t(slot.getCols())));
       if (elements.firstColumn)
         first = add(first, LLVM::ZExtOp::create(b, loc, b.getI64Type(), elements.firstColumn));

@@ -48,7 +48,7 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
   auto atMost = [&](Value v, Value limit) {
     return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
   };
-  Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.itemRows()));
+  Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.itemQueries()));
   Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
                                     cmp(ICmpPredicate::sge, row, i32(0)));
   return {{row, rows, head}, valid, position};
@@ -57,8 +57,10 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
 // Where items loop over key blocks: dense or shared queries are cut into tiles by arithmetic, with the tiles of one head
 // next to each other, since they read the same keys; tiles of jagged queries are searched for.
 Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
-  Value heads = argument(params.scalar("heads"));
-  const int64_t M = schedule.itemRows();
+  Value heads = argument(params.scalar("heads")); // or of the packs of heads that share tiles
+  if (schedule.packed != 1)
+    heads = LLVM::UDivOp::create(b, loc, heads, i32(schedule.packed));
+  const int64_t M = schedule.itemQueries();
   auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
   Value row, rows, head, sequence, query, queries, valid, part, items = argument(params.scalar("items"));
@@ -100,6 +102,8 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
     rows = codegen::select(b, loc, cmp(ICmpPredicate::slt, left, i32(M)), left, i32(M));
     valid = constI1(b, loc, true);
   }
+  if (schedule.packed != 1)
+    head = mul(head, i32(schedule.packed));
   Value key = i32(0), keys;
   if (table) {
     key = loadOffset(table.getValue(), sequence);
@@ -127,7 +131,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
   Value batch = argument(params.scalar("batch"));
   StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
   // A constant, so that a division by a power of two is a shift.
-  const int64_t M = schedule.itemRows();
+  const int64_t M = schedule.itemQueries();
   Type i32t = b.getI32Type();
   auto slt = [&](Value x, Value y) -> Value { return cmp(ICmpPredicate::slt, x, y); };
   auto select = [&](Value c, Value x, Value y) -> Value { return codegen::select(b, loc, c, x, y); };

@@ -37,12 +37,14 @@ LogicalResult MapPairsOp::verify() {
     return emitOpError("expected one tile beside 'when', the one that stays, found ") << getTiles().size()
                                                                                      << " [tile.map_pairs-C5]";
   Block &block = getBody().front();
-  bool right = block.getNumArguments() == getTiles().size() + 2;
+  bool right = block.getNumArguments() == getTiles().size() + (getFirstHead() ? 3 : 2);
   for (auto [n, argument] : llvm::enumerate(block.getArguments()))
     right = right && (n < getTiles().size() ? argument.getType().isF32() : argument.getType().isInteger(32));
   if (!right)
     return emitOpError("expected the block arguments to be ") << getTiles().size()
-                                                              << " f32, then i and j : i32 [tile.map_pairs-C2]";
+                                                              << " f32, then i and j"
+                                                              << (getFirstHead() ? " and the head" : "")
+                                                              << " : i32 [tile.map_pairs-C2]";
   auto result = block.empty() ? ResultOp() : dyn_cast<ResultOp>(block.back());
   if (!result || (!result.getValue().getType().isF32() && getTiles().size() != 1))
     return emitOpError("expected the block to end in tile.result of an f32, or of an i1 for one tile "

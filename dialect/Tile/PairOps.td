@@ -21,7 +21,8 @@ def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock, AttrSizedOperandS
   let summary = "a scalar expression for each element of f32 tiles, by its query and key";
   let description = [{
     The region sees the element of each tile, then i = `first_query` + row and j = `first_key` + column (i32, positions
-    in the own sequence), and any scalar of the program around it. It yields an f32, or, with one tile, an i1: the
+    in the own sequence), with `heads` the head of the row (i32; where heads are packed, see tile.kernel), and any scalar of the
+    program around it. It yields an f32, or, with one tile, an i1: the
     element stays where it is true and becomes -inf elsewhere. `when`: the tile is as it was where this is false. Rows and columns beyond the sequence are computed, too:
     mask them afterwards.
 
@@ -45,11 +46,11 @@ def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock, AttrSizedOperandS
     tile.
   }];
   let arguments = (ins Variadic<Tile_RegTile>:$tiles, I32:$first_query, I32:$first_key,
-                       Optional<I1>:$when);
+                       Optional<I1>:$when, Optional<I32>:$first_head);
   let results = (outs Tile_RegTile:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $tiles `queries` `(` $first_query `)` `keys` `(` $first_key `)` (`when` `(` $when^ `)`)? `:`
+    $tiles `queries` `(` $first_query `)` `keys` `(` $first_key `)` (`heads` `(` $first_head^ `)`)? (`when` `(` $when^ `)`)? `:`
     type($tiles) `->` type($result) $body attr-dict }];
   let hasVerifier = 1;
 }
@@ -100,7 +101,8 @@ def Tile_LookupOp : Tile_Op<"lookup", [Pure, ParentOneOf<["MapPairsOp", "MapElem
 def Tile_LookupRowsOp : Tile_Op<"lookup_rows", [Pure]> {
   let summary = "an element of a table for all rows of a register tile, 0 outside it";
   let description = [{
-    As `tile.lookup`, of scalars of the program.
+    As `tile.lookup`, of scalars of the program. `of_heads`: the last index is the item's first head, and each row looks up its
+    own (where heads are packed, see tile.kernel).
 
     ```mlir
     %v = tile.lookup_rows @sink[%head] : !rows
@@ -108,9 +110,9 @@ def Tile_LookupRowsOp : Tile_Op<"lookup_rows", [Pure]> {
     - `tile.lookup_rows-C1`: the table is one of the kernel's, of f32 and with as many dimensions as indices.
       `tile.lookup_rows-C2`: the result is one f32 for each row.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$table, Variadic<I32>:$indices);
+  let arguments = (ins FlatSymbolRefAttr:$table, Variadic<I32>:$indices, UnitAttr:$of_heads);
   let results = (outs Tile_RegTile:$result);
-  let assemblyFormat = "$table `[` $indices `]` `:` type($result) attr-dict";
+  let assemblyFormat = "$table `[` $indices `]` (`of_heads` $of_heads^)? `:` type($result) attr-dict";
   let hasVerifier = 1;
 }
 

@@ -5,6 +5,24 @@
 using namespace mlir;
 using namespace fovea::tile;
 
+int64_t Schedule::registersAtEntry(const Target &target) const {
+  const int64_t most = 256; // of any thread
+  return std::min(most, int64_t(target.registersPerSm) / std::max<int64_t>(32 * warps() * ctasPerSm, 1) / 8 * 8);
+}
+
+int64_t Schedule::registersAskedFor(const Target &target) const {
+  int64_t sum = 0, covered = 0;
+  for (const GroupSchedule &g : groups)
+    sum += 32 * g.warps * (g.registers ? g.registers : registersAtEntry(target)), covered += g.warps;
+  return sum + 32 * (warps() - covered) * registersAtEntry(target);
+}
+
+int64_t Schedule::registersLeftFor(const GroupSchedule &group, const Target &target) const {
+  const int64_t mine = group.registers ? group.registers : registersAtEntry(target), threads = 32 * group.warps;
+  const int64_t left = registerPool(target) - registersAskedFor(target) + threads * mine;
+  return std::min<int64_t>(240, left / threads / 8 * 8);
+}
+
 DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
   Builder b(context);
   SmallVector<Attribute> groupAttrs;
@@ -45,6 +63,8 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
     all.push_back(b.getNamedAttr("lags", b.getDictionaryAttr(lagAttrs)));
     if (queryTiles != 1)
       all.push_back(b.getNamedAttr("query_tiles", b.getI64IntegerAttr(queryTiles)));
+    if (packed != 1)
+      all.push_back(b.getNamedAttr("packed", b.getI64IntegerAttr(packed)));
     if (splits != 1)
       all.push_back(b.getNamedAttr("splits", b.getI64IntegerAttr(splits)));
     if (polynomial)
@@ -142,6 +162,8 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
           s.lags[n.getName().str()] = lag.getInt();
     if (attr.contains("query_tiles"))
       s.queryTiles = r.integer("query_tiles");
+    if (attr.contains("packed"))
+      s.packed = r.integer("packed");
     if (attr.contains("splits"))
       s.splits = r.integer("splits");
     if (attr.contains("polynomial"))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "runtime/abi/Target.h"
 #include "llvm/Support/Error.h"
 #include <map>
 #include <string>
@@ -11,6 +12,8 @@ namespace fovea::tile {
 
 /// Parts of a tile's keys at most (Schedule::splits): a lane of a warp looks after each where they are added up.
 constexpr int64_t kMaxSplits = 32;
+/// Query heads that share a tile at most (Schedule::packed): the rows of a warpgroup, which stores them by itself.
+constexpr int64_t kMaxPacked = 64;
 
 /// The warps of one group and the roles merged onto them, in program order.
 struct GroupSchedule {
@@ -25,6 +28,7 @@ struct GroupSchedule {
 /// One attribute holds every decision; passes after `schedule` obey it and decide nothing.
 struct Schedule {
   int64_t tileRows = 64;        ///< query rows of a tile (M of the products)
+  int64_t packed = 1;           ///< query heads of a group whose rows share a tile: row r is query r / packed, head r % packed
   int64_t queryTiles = 1;       ///< tiles of queries in flight: an item is as many, one behind the other, over the same key blocks
   int64_t block = 64;           ///< N of block_diagonal(N)
   int64_t keyRows = 0;          ///< rows of a key block that the items loop over; 0: a tile's keys are its own rows
@@ -41,6 +45,8 @@ struct Schedule {
   std::map<std::string, int64_t> lags;         ///< role -> key blocks behind the others of its group, 0 or 1; absent: 0
 
   int64_t itemRows() const { return tileRows * queryTiles; }
+  int64_t tileQueries() const { return tileRows / packed; }
+  int64_t itemQueries() const { return tileQueries() * queryTiles; }
   int64_t depth(const std::string &channel) const {
     auto it = depths.find(channel);
     return it == depths.end() ? 1 : it->second;
@@ -55,6 +61,14 @@ struct Schedule {
       n = std::max(n, g.firstWarp + g.warps);
     return n;
   }
+  /// Registers of a thread when a CTA begins: an equal share of the SM's, in eights.
+  int64_t registersAtEntry(const Target &target) const;
+  /// Registers of a CTA when it begins, and what its groups hold once each has what it asks for. setmaxnreg takes from what
+  /// others gave back, and waits for it: a CTA that asks for more than it began with hangs.
+  int64_t registerPool(const Target &target) const { return 32 * warps() * registersAtEntry(target); }
+  int64_t registersAskedFor(const Target &target) const;
+  /// What fits beside the others' for each thread of `group`, in eights, 240 at most.
+  int64_t registersLeftFor(const GroupSchedule &group, const Target &target) const;
   const GroupSchedule *groupOf(llvm::StringRef role) const {
     for (const GroupSchedule &g : groups)
       for (const std::string &r : g.roles)

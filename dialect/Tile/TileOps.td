@@ -25,6 +25,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [Symbol, IsolatedFromAbove, SymbolTable, N
     valid rows (1 … tile rows), the head; and, where the keys are not the tile's own rows (attribute `key_blocks`),
     `(batch, query, queries, key, keys)`: the sequence, the position of the tile's first row in it, its number of
     queries, the first row of its keys in their tensor, its number of keys. All roles walk the same items.
+    Where the schedule packs P heads, P query heads of a group share a tile: `rows` are queries, `head` is the first of the
+    heads, and row r of the tile is query `query` + r / P of head `head` + r % P. Loads, stores, masks and expressions of
+    rows all count so.
     `notes`: sentences about the network for `fovea explain`. `heavy_first`: later tiles of a sequence have more key
     blocks, so that items begin with the last; its value is the bytes of a key and its value row.
     Attributes that passes add: `offsets` (the table that cuts rows into sequences), `smem_bytes`, `tmem_columns`,
@@ -42,12 +45,13 @@ def Tile_TensorOp : Tile_Op<"tensor", [Symbol, HasParent<"KernelOp">]> {
     launch passes the tensor NAME, and this is the part of it that starts at `column`: of each head, or with `packed(N)` of
     rows whose heads stand side by side, N elements apart. Without it the launch passes a tensor of this symbol's name.
     `batched`: batch x rows x heads x cols, where rows count from the sequence's start (else all sequences').
+    `tile_heads`: a tile of it is rows of that many heads, row by row (tile.kernel).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, TypeAttr:$element_type, I64Attr:$heads, I64Attr:$cols,
                        OptionalAttr<StrAttr>:$of, OptionalAttr<I64Attr>:$column,
-                       OptionalAttr<I64Attr>:$packed, UnitAttr:$batched);
+                       OptionalAttr<I64Attr>:$packed, UnitAttr:$batched, DefaultValuedOptionalAttr<I64Attr, "1">:$tile_heads);
   let assemblyFormat = [{
-    $sym_name $role `heads` $heads `cols` $cols (`batched` $batched^)? `:` $element_type
+    $sym_name $role `heads` $heads `cols` $cols (`batched` $batched^)? (`tile_heads` `(` $tile_heads^ `)`)? `:` $element_type
     (`of` $of^ `column` $column)? (`packed` `(` $packed^ `)`)? attr-dict }];
   let extraClassDeclaration = [{
     /// The tensor that the launch passes.

@@ -113,6 +113,8 @@ void epilogueParts(const Expr &e, const Spec &spec, Answer &answer) {
 bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   if (key == "tile_m")
     return setting.number % 64 == 0 && setting.number >= 64 && setting.number <= 256;
+  if (key == "packed")
+    return llvm::isPowerOf2_64(uint64_t(setting.number));
   if (key == "tile_n" || key == "softmax" || key == "splits")
     return true;
   if (key == "stages")
@@ -238,8 +240,8 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
         for (const auto &[key, setting] : schedule.settings)
           if (schedule.target == target && !isScheduled(key, setting, target))
             all.push_back({setting.range, "this setting of '" + key + "'",
-                           target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, stages (1 to 8), ctas_per_sm and p"
-                                               : "roles, tile_m (64, 128, 192 or 256), tile_n, softmax, splits, stages (1 to 8) and ctas_per_sm"});
+                           target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8), ctas_per_sm and p"
+                                               : "roles, tile_m (64, 128, 192 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8) and ctas_per_sm"});
       return all;
     },
     // emit

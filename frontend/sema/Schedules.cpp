@@ -28,6 +28,7 @@ static const ScheduleKey keys[] = {
     {"persistent", booleans, 0, 0, false, "a grid of the size of the chip, or one CTA per item"},
     {"p", memories, 0, 0, false, "where the probabilities travel on sm_100a"},
     {"splits", {}, 1, 32, false, "parts of a tile's keys that CTAs share"},
+    {"packed", {}, 1, 64, false, "query heads of a group whose rows share a tile"},
     {"softmax", softmaxes, 0, 0, false, "the running maximum, or the frozen one"},
 };
 

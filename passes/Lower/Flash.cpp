@@ -59,7 +59,7 @@ public:
     if (heavyFirst())
       kernel->setAttr("heavy_first", n.b.getI64IntegerAttr((p.headDim + p.valueDim) * p.element.getIntOrFloatBitWidth() / 8));
     if (p.queries.kind == RowSpace::Kind::Shared)
-      kernel->setAttr("key_readers", n.b.getI64IntegerAttr((p.queries.count + s.itemRows() - 1) / s.itemRows()));
+      kernel->setAttr("key_readers", n.b.getI64IntegerAttr((p.queries.count + s.itemQueries() - 1) / s.itemQueries()));
     if (!p.sink.empty())
       kernel->setAttr("sink", n.b.getStringAttr(p.sink));
     if (s.splits != 1)
@@ -81,9 +81,9 @@ private:
   Item part(Item item) {
     if (s.queryTiles == 1)
       return item;
-    Value skipped = n.i32(tile * s.tileRows), rows = n.sub(item.rows, skipped);
+    Value skipped = n.i32(tile * s.tileQueries()), rows = n.sub(item.rows, skipped);
     item.row = n.add(item.row, skipped), item.query = n.add(item.query, skipped);
-    item.rows = n.minimum(n.maximum(rows, n.i32(0)), n.i32(s.tileRows));
+    item.rows = n.minimum(n.maximum(rows, n.i32(0)), n.i32(s.tileQueries()));
     return item;
   }
   // The stations of a slot that each tile's product reads in turn.
@@ -117,6 +117,9 @@ private:
                           : "items: the tiles of one head after another");
     n.note(s.maxFree ? "softmax: the maximum of the first key block stays; a row that outgrows it takes a cold path"
                      : "softmax: a running maximum; the output is rescaled where it grows");
+    if (s.packed != 1)
+      n.note("rows: " + std::to_string(s.packed) + " heads of a group share a tile, and its keys; row r is query r / " +
+             std::to_string(s.packed) + " of head r % " + std::to_string(s.packed));
     if (s.splits != 1)
       n.note("keys of a tile in " + (s.splits ? std::to_string(s.splits) : "as many") + " parts" +
              (s.splits ? "" : " as fill the chip (1 where the tiles do)") + "; a second kernel adds them up");
@@ -125,10 +128,10 @@ private:
     const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
     const bool keysBatched = p.keys.kind == RowSpace::Kind::Dense;
     const bool outBatched = p.queries.kind != RowSpace::Kind::Jagged;
-    n.tensor(p.q, "input", p.element, p.heads, p.headDim, "", 0, queriesBatched);
+    n.tensor(p.q, "input", p.element, p.heads, p.headDim, "", 0, queriesBatched, 0, s.packed);
     n.tensor(p.k, "input", p.element, p.keyHeads, p.headDim, "", 0, keysBatched);
     n.tensor(p.v, "input", p.element, p.keyHeads, p.valueDim, "", 0, keysBatched);
-    n.tensor(p.o, "output", p.element, p.heads, p.valueDim, "", 0, outBatched);
+    n.tensor(p.o, "output", p.element, p.heads, p.valueDim, "", 0, outBatched, 0, s.packed);
     if (p.lse)
       n.tensor("lse", "output", f32, p.heads, 1, "", 0, outBatched);
 
@@ -303,7 +306,7 @@ private:
   Value scoresOf(Value dots, Item item, const KeyBlocks &blocks, Value t, bool mask) {
     Value first = firstKey(blocks, t), scores = dots;
     PairScalars place{item.query,   first,     item.head, item.batch,
-                      item.queries, item.keys, n.sub(item.row, item.query), item.key};
+                      item.queries, item.keys, n.sub(item.row, item.query), item.key, s.packed};
     if (p.score)
       scores = check(emitMapPairs(n.b, p.score, dots, place), scores);
     if (mask)

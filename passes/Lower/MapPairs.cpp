@@ -13,12 +13,15 @@ namespace {
 llvm::Expected<Value> build(OpBuilder &b, Location loc, ValueRange tiles, const PairScalars &scalars, Value when,
                             llvm::function_ref<llvm::Expected<Value>(Translation &, Block &)> body) {
   auto op = tile::MapPairsOp::create(b, loc, tiles[0].getType(), tiles, scalars.firstQuery, scalars.firstKey,
-                                    when);
+                                    when, scalars.packed == 1 ? Value() : scalars.head);
   OpBuilder::InsertionGuard guard(b);
   SmallVector<Type> types(tiles.size(), b.getF32Type());
-  types.append(2, b.getI32Type());
+  types.append(scalars.packed == 1 ? 2 : 3, b.getI32Type());
   Block *block = b.createBlock(&op.getBody(), {}, types, SmallVector<Location>(types.size(), loc));
-  Translation translation(b, loc, scalars);
+  PairScalars inside = scalars;
+  if (scalars.packed != 1)
+    inside.head = block->getArguments().back();
+  Translation translation(b, loc, inside);
   llvm::Expected<Value> value = body(translation, *block);
   if (!value) {
     op.erase();
@@ -52,7 +55,7 @@ llvm::Expected<Value> fovea::emitResidualMask(OpBuilder &b, Location loc, const 
   // Blocks that the predicates' intervals leave whole are not asked element by element.
   auto type = cast<RankedTensorType>(scores.getType());
   Value left = arith::SubIOp::create(b, loc, scalars.nQueries, scalars.firstQuery);
-  Value height = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(type.getDimSize(0))));
+  Value height = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(int32_t(type.getDimSize(0) / scalars.packed)));
   QueryTile tile{scalars.firstQuery, arith::MinSIOp::create(b, loc, left, height), scalars.nQueries, scalars.nKeys};
   Value whole = arith::ConstantOp::create(b, loc, b.getBoolAttr(true)), when;
   for (const KeyRange::Predicate &predicate : range.residual) {

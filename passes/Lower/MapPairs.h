@@ -8,9 +8,10 @@ namespace fovea {
 
 /// The scalars of a program that place a tile of scores, all i32: positions of its first row and column in their
 /// sequences, head of the queries, sequence, both lengths, and the row where the sequence begins in jagged tensors of
-/// either side (any value where there are none).
+/// either side (any value where there are none). `packed` heads share the tile's rows (tile.kernel).
 struct PairScalars {
   mlir::Value firstQuery, firstKey, head, sequence, nQueries, nKeys, queryRow, keyRow;
+  int64_t packed = 1;
 };
 
 /// tile.map_pairs that computes an attn.map_pairs: one tile for each of its operands. Integers become i32 where their

@@ -18,12 +18,12 @@ NetworkBuilder::NetworkBuilder(ModuleOp module, StringRef name, StringRef offset
 }
 
 void NetworkBuilder::tensor(StringRef name, StringRef role, Type element, int64_t heads, int64_t cols, StringRef of,
-                            int64_t column, bool batched, int64_t packed) {
+                            int64_t column, bool batched, int64_t packed, int64_t tileHeads) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
   StringAttr whole = of.empty() ? StringAttr() : b.getStringAttr(of);
   TensorOp::create(b, loc, name, role, element, heads, cols, whole,
                    whole ? b.getI64IntegerAttr(column) : IntegerAttr(),
-                   packed ? b.getI64IntegerAttr(packed) : IntegerAttr(), batched);
+                   packed ? b.getI64IntegerAttr(packed) : IntegerAttr(), batched, tileHeads);
 }
 
 void NetworkBuilder::sharedTensor(StringRef name, StringRef of, Type element, int64_t cols) {
@@ -146,8 +146,8 @@ Value NetworkBuilder::splat(double value, Type type) {
       loc, DenseElementsAttr::get(shaped, b.getFloatAttr(shaped.getElementType(), value)));
 }
 
-Value NetworkBuilder::lookUp(StringRef table, ValueRange indices, Type rows) {
-  return LookupRowsOp::create(b, loc, rows, table, indices);
+Value NetworkBuilder::lookUpHead(StringRef table, Value head, Type rows) {
+  return LookupRowsOp::create(b, loc, rows, table, head, /*of_heads=*/schedule.packed != 1);
 }
 
 IntegerAttr NetworkBuilder::diagonal(int64_t block) {

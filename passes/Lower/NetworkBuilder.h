@@ -25,9 +25,10 @@ public:
   NetworkBuilder(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef offsets, const tile::Schedule &schedule,
                  const Target &target, mlir::Location loc);
 
-  /// `of`, `column` and `packed` (0: not): see tile.tensor. `of` empty: the launch passes the tensor by this name.
+  /// `of`, `column`, `packed` (0: not) and `tileHeads`: see tile.tensor. `of` empty: the launch passes the tensor by this name.
   void tensor(llvm::StringRef name, llvm::StringRef role, mlir::Type element, int64_t heads, int64_t cols,
-              llvm::StringRef of = "", int64_t column = 0, bool batched = false, int64_t packed = 0);
+              llvm::StringRef of = "", int64_t column = 0, bool batched = false, int64_t packed = 0,
+              int64_t tileHeads = 1);
   /// An input without heads, passed as `of`.
   void sharedTensor(llvm::StringRef name, llvm::StringRef of, mlir::Type element, int64_t cols);
   /// A sentence for `fovea explain`: something that this network decides and its channels do not show.
@@ -63,8 +64,8 @@ public:
   mlir::Value minimum(mlir::Value x, mlir::Value y), maximum(mlir::Value x, mlir::Value y);
   mlir::Value broadcast(mlir::Value rowValues, mlir::Value like);
   mlir::Value splat(double value, mlir::Type type);
-  /// An element of a table, for every row of a register tile.
-  mlir::Value lookUp(llvm::StringRef table, mlir::ValueRange indices, mlir::Type rows);
+  /// An element of a table, for every row of a register tile; for each that of its own head, where heads are packed.
+  mlir::Value lookUpHead(llvm::StringRef table, mlir::Value head, mlir::Type rows);
   /// The diagonal attribute of a product whose operands hold several blocks, null when one block is the tile.
   mlir::IntegerAttr diagonal(int64_t block);
 

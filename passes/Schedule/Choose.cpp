@@ -9,6 +9,7 @@
 #include "passes/Lower/Rotary.h"
 #include "passes/Tile/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace fovea;
@@ -58,6 +59,10 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
       if (!number || number.getInt() < 1 || number.getInt() > kMaxSplits)
         return fail(key, "must be 1 to " + llvm::Twine(kMaxSplits) + ", the parts of a tile's keys");
       o.splits = number.getInt();
+    } else if (key == "packed") {
+      if (!number || number.getInt() < 1 || number.getInt() > kMaxPacked || !llvm::isPowerOf2_64(uint64_t(number.getInt())))
+        return fail(key, "must be a power of two up to " + llvm::Twine(kMaxPacked) + ", the query heads that share a tile");
+      o.packed = number.getInt();
     } else if (key == "softmax") {
       if (!text || (text != "exact" && text != "max_free"))
         return fail(key, "must be exact or max_free");
@@ -75,7 +80,7 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
         return fail(key, "must be tmem or smem");
       o.p = text.getValue().str();
     } else {
-      return fail(key, "is unknown; known are roles, tile_m, tile_n, softmax, splits, stages, ctas_per_sm" +
+      return fail(key, "is unknown; known are roles, tile_m, tile_n, softmax, splits, packed, stages, ctas_per_sm" +
                            llvm::Twine(target.tcgen05 ? ", p" : ""));
     }
   }
@@ -168,8 +173,7 @@ private:
       c.needs(p.block + p.valueDim, target.tmemColumns, "columns of tensor memory");
     if (o.ctasPerSm)
       c.needs(*o.ctasPerSm, ctas, "CTAs per SM");
-    if (o.splits && *o.splits != 1)
-      c.refuse("has all keys of a tile in it: splits belong to loops over key blocks");
+    refuseLoops(c);
     if (o.stages && *o.stages != 1)
       c.refuse("has one stage by construction: stages belong to split roles");
     c.name = "fused, " + std::to_string(rows) + " rows" + pName(tmem) + (late ? ", the epilogue's tensors over Q and K" : "") +
@@ -217,17 +221,25 @@ private:
     } else {
       // Accumulators in registers: everything after the load shares the consumers' warps.
       int64_t warps = rows / 16;
-      s.groups = {{"consumer", 0, warps, warps == 4 ? 240 : 232, withRotate({"qk", "softmax", "pv", "epilogue", "store"}, 0)},
+      s.groups = {{"consumer", 0, warps, 0, withRotate({"qk", "softmax", "pv", "epilogue", "store"}, 0)},
                   {"load", warps, 4, 40, {"load"}}};
+      s.groups.front().registers = s.registersLeftFor(s.groups.front(), target);
     }
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
       c.refuse("is one CTA per SM by construction: ctas_per_sm belongs to fused roles");
-    if (o.splits && *o.splits != 1)
-      c.refuse("has all keys of a tile in it: splits belong to loops over key blocks");
+    refuseLoops(c);
     return c;
   }
 
+
+  // What only loops over key blocks have.
+  void refuseLoops(Candidate &c) const {
+    if (o.splits && *o.splits != 1)
+      c.refuse("has all keys of a tile in it: splits belong to loops over key blocks");
+    if (o.packed && *o.packed != 1)
+      c.refuse("has the rows of one head in a tile: packed belongs to loops over key blocks");
+  }
 
   std::string pName(bool tmem) const { return !target.tcgen05 ? "" : tmem ? ", P in TMEM" : ", P in SMEM"; }
 
@@ -258,6 +270,8 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
   mlir::MLIRContext *context = problem.element.getContext();
   mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(mlir::UnknownLoc::get(context)));
   std::vector<std::pair<Candidate *, KernelOp>> kernels;
+  for (Candidate &c : all)
+    c.needs(c.schedule.registersAskedFor(target), c.schedule.registerPool(target), "registers of a CTA, which setmaxnreg hands on,");
   for (Candidate &c : all)
     if (c.refusal.empty())
       kernels.push_back({&c, build(*module, problem, c.schedule, target, module->getLoc())});

@@ -23,6 +23,7 @@ struct ScheduleOverrides {
   std::optional<std::string> p;       ///< "tmem" or "smem" (sm_100a)
   std::optional<int64_t> keyRows;     ///< tile_n: rows of a key block
   std::optional<int64_t> splits;      ///< parts of a tile's keys; 1: none
+  std::optional<int64_t> packed;      ///< query heads of a group that share a tile; 1: none
   std::optional<std::string> softmax; ///< "exact" or "max_free"
 
   /// Reads the dictionary of one target; an unknown key, value or limit is an error that says what may stand there.

@@ -19,6 +19,16 @@ public:
           for (auto [queries, over] : queryTiles())
             if (target.tcgen05 || queries > 1 || k == v)
               all.push_back(candidate({rows, tiles, keys, k, v, queries, over, o.softmax ? *o.softmax == "max_free" : canFreeze()}));
+    // A slot more never makes a period longer (tokens of a marked graph), so that of those that fit only the deepest are
+    // worth a price.
+    std::vector<Choice> fit;
+    for (const Candidate &c : all)
+      if (c.refusal.empty())
+        fit.push_back(choices.at(c.name));
+    llvm::erase_if(all, [&](const Candidate &c) {
+      const Choice mine = choices.at(c.name);
+      return c.refusal.empty() && llvm::any_of(fit, [&](const Choice &x) { return (target.tcgen05 || x.over == mine.over) && x.deepens(mine); });
+    });
     return all;
   }
 
@@ -39,12 +49,48 @@ public:
   }
 
 private:
+  // --- query heads of a group in one tile ---
+
+  // Heads that share keys and values, where the spec says how many there are.
+  int64_t group() const { return p.heads && p.keyHeads ? p.heads / p.keyHeads : 1; }
+  // Candidate::rowTail: shared queries are as many as the spec says.
+  double rowTail(int64_t itemRows, int64_t packed) const {
+    if (p.queries.kind != RowSpace::Kind::Shared)
+      return 1;
+    const int64_t rows = p.queries.count * packed;
+    return double((rows + itemRows - 1) / itemRows * itemRows) / double(rows);
+  }
+  // Few queries leave most of a tile empty, while each head's tile loads the group's keys again: the rows of several heads
+  // fill it. Queries that have lengths of their own beside the keys are few where a model decodes, and lose nothing where
+  // they are many; those of the keys' own sequence are seldom few.
+  int64_t packing(int64_t itemRows) const {
+    if (o.packed)
+      return *o.packed;
+    int64_t best = 1;
+    const bool known = p.queries.kind == RowSpace::Kind::Shared;
+    if (p.queries == p.keys || ownLists())
+      return best;
+    for (int64_t n = 2; n <= kMaxPacked && group() % n == 0; n *= 2)
+      if (!known || rowTail(itemRows, n) < rowTail(itemRows, best))
+        best = n;
+    return best;
+  }
+  bool ownLists() const { return p.range.blocks && p.listHeads != 1; }
+
   // `tiles` of queries in flight; `queries`: how many of each are in shared memory; `over`: the output leaves through
   // them (sm_90a), or over them.
   struct Choice {
     int64_t rows, tiles, keys, kStages, vStages, queries;
     bool over, maxFree;
     int64_t polynomial = 0;
+
+    /// Whether it is `other` with more slots.
+    bool deepens(const Choice &other) const {
+      auto tile = [](const Choice &c) { return std::tuple(c.rows, c.tiles, c.keys); };
+      auto slots = [](const Choice &c) { return std::tuple(c.kStages, c.vStages, c.queries, c.over); };
+      return tile(*this) == tile(other) && slots(*this) != slots(other) && kStages >= other.kStages &&
+             vStages >= other.vStages && queries >= other.queries && over <= other.over;
+    }
   };
 
   // bf16 has the exponents that a frozen maximum needs; f16 does not.
@@ -89,11 +135,11 @@ private:
     Schedule &s = c.schedule;
     s.tileRows = rows, s.queryTiles = tiles, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
     s.maxFree = choice.maxFree, s.polynomial = polynomial;
+    s.packed = packing(rows * tiles);
+    c.rowTail = rowTail(rows * tiles, s.packed);
     // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few.
     s.splits = o.splits ? *o.splits : p.queries == p.keys ? 1 : 0;
     s.outInQ = over && !target.tcgen05;
-    if (p.queries.kind == RowSpace::Kind::Shared)
-      c.rowTail = double((p.queries.count + s.itemRows() - 1) / s.itemRows() * s.itemRows()) / double(p.queries.count);
     s.depths = {{"K", kStages}, {"V", vStages}};
     // Names of each tile's own roles and channels.
     auto own = [&](const char *name, int64_t tile) { return tiles == 1 ? std::string(name) : name + std::to_string(tile); };
@@ -110,6 +156,7 @@ private:
              (!over          ? queries == 2 ? "2 query tiles" : "1 query tile"
               : queries == 2 ? "output over 2 query tiles"
                              : "output over the query tile") +
+             (s.packed > 1 ? ", " + std::to_string(s.packed) + " heads a tile" : "") +
              (polynomial ? ", " + std::to_string(polynomial) + "/16 of exp2 on FMA units" : "");
     choices[c.name] = choice;
     if (s.outInQ && p.headDim != p.valueDim)
@@ -148,10 +195,11 @@ private:
       addProducers(4 * (tiles + corrects), corrects ? tiles == 1 ? 128 : 48 : 96);
     } else {
       // What the groups hold together is what they begin with; looking at a list takes a few more than loading does.
-      int64_t warps = rows / 16, registers = rows == 256 ? 112 : rows == 192 ? 160 : p.range.blocks ? 232 : 240;
+      int64_t warps = rows / 16;
       // A warpgroup's products, weights and output are of its own rows.
-      s.groups = {{"consumer", 0, warps, registers, {"qk", "pv", "softmax", "store"}, rows / 64}};
+      s.groups = {{"consumer", 0, warps, 0, {"qk", "pv", "softmax", "store"}, rows / 64}};
       addProducers(warps, rows >= 192 ? 32 : p.range.blocks ? 40 : 24);
+      const int64_t registers = s.groups.front().registers = s.registersLeftFor(s.groups.front(), target);
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
@@ -167,11 +215,16 @@ private:
       c.refuse("stores fragments of P in powers of two of columns: tile_n of 32, 64 or 128 with tile_m of 64");
     if (const auto &list = p.range.blocks) {
       // A tile meets the blocks of one list, and a listed block is whole tiles of keys.
-      if (list->queryBlock % (tiles * rows))
+      if (list->queryBlock % s.itemQueries())
         c.refuse("has query tiles across the list's blocks of " + std::to_string(list->queryBlock) + " queries: tile_m must divide them");
       if (list->keyBlock % keys)
         c.refuse("has key tiles across the list's blocks of " + std::to_string(list->keyBlock) + " keys: tile_n must divide them");
     }
+    if (s.packed > 1 && ownLists())
+      c.refuse("packs heads that have lists of their own: the rows of a tile meet the same keys");
+    if (group() % s.packed)
+      c.refuse("packs " + std::to_string(s.packed) + " heads of groups of " + std::to_string(group()) +
+               ": packed must divide the query heads that share a head of k and v");
     if (s.maxFree && !canFreeze())
       c.refuse("cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)

@@ -18,7 +18,7 @@ LogicalResult fovea::tile::verifySchedule(KernelOp kernel) {
     return kernel.emitOpError(llvm::toString(schedule.takeError()));
 
   llvm::StringMap<int> mapped;
-  int64_t nextWarp = 0, registers = 0;
+  int64_t nextWarp = 0;
   for (const GroupSchedule &g : schedule->groups) {
     if (g.warps < 1 || g.firstWarp < nextWarp)
       return kernel.emitOpError("schedule gives group '")
@@ -29,17 +29,17 @@ LogicalResult fovea::tile::verifySchedule(KernelOp kernel) {
     if (g.registers && (g.registers < 24 || g.registers > 256 || g.registers % 8))
       return kernel.emitOpError("schedule gives group '")
              << g.name << "' " << g.registers << " registers a thread: expected 24 to 256 in steps of 8";
-    registers += 32 * g.warps * g.registers;
     for (const std::string &role : g.roles)
       if (++mapped[role] > 1)
         return kernel.emitOpError("schedule maps role '") << role << "' to two groups";
   }
   if (nextWarp * 32 > 1024)
     return kernel.emitOpError("schedule uses ") << nextWarp << " warps: a CTA has at most 32";
-  if (registers * schedule->ctasPerSm > target->registersPerSm)
+  if (const int64_t asked = schedule->registersAskedFor(*target), pool = schedule->registerPool(*target); asked > pool)
     return kernel.emitOpError("schedule gives its groups ")
-           << registers << " registers in each of " << schedule->ctasPerSm << " CTAs, " << target->name << " has "
-           << target->registersPerSm << " per SM";
+           << asked << " registers in each of " << schedule->ctasPerSm << " CTAs per SM: a CTA of " << 32 * schedule->warps()
+           << " threads begins with " << pool << " of the " << target->registersPerSm << " of " << target->name
+           << ", " << schedule->registersAtEntry(*target) << " a thread, and setmaxnreg would wait for more forever";
   for (RoleOp role : kernel.getBody().getOps<RoleOp>())
     if (!mapped.count(role.getSymName()))
       return kernel.emitOpError("schedule maps role '") << role.getSymName() << "' to no group";

@@ -15,7 +15,8 @@ SPECS["gqa_causal"] = DENSE.format(*SHAPES["gqa"], "causal")
 SPECS["d128_window"] = DENSE.format(*SHAPES["d128"], "causal & window(1024)")
 SPECS |= {f"jagged_d{depth}": JAGGED.format(depth) for depth in (64, 128)} | {f"pool_{n}": POOL.format(n) for n in (128, 256)}
 DECODE = "  q : bf16 [batch, queries, 32 heads, 128]\n  k, v : bf16 [batch, seq, 8 heads, 128]\n"
-SPECS |= {"decode": DECODE, "decode_whole": DECODE + "  schedule sm_90a { splits : 1 }\n"}
+SPECS |= {"decode": DECODE} | {f"decode_{name}": DECODE + f"  schedule sm_90a {{ {words} }}\n" for name, words in
+                               {"whole": "splits : 1", "unpacked": "packed : 1", "unpacked_whole": "packed : 1, splits : 1"}.items()}
 SPECS["d128_lists"] = DENSE.format(*SHAPES["d128"], "blocks(128, 128, picks)")
 SPECS["d128_exact"] = DENSE.format(*SHAPES["d128"], "full") + "  schedule sm_90a { softmax : exact }\n"
 
@@ -155,11 +156,14 @@ class Bench:
         self.time(f"d128 lists that keep half, 1 x {rows}", 2 * heads * rows * rows * depth, runs)
 
     def decode(self, batch, queries, rows):
-        """Few queries, many keys: parts of a tile's keys, beside one item a tile."""
+        """Few queries, many keys: heads of a group in one tile and parts of a tile's keys, beside the same without either."""
         q, (k, v) = self.random(batch, queries, 32, 128), (self.random(batch, rows, 8, 128) for _ in range(2))
-        run, o, lse = self.ours("decode", q, k, v)
-        self.check("decode", run, o, lse, reference(q, k, v, "full"), f"{batch} x {queries} queries, {rows} keys")
-        runs = {"ours": run, "ours whole": self.ours("decode_whole", q, k, v)[0], "cuDNN": self.cudnn(q, k, v, False)}
+        runs, exact = {}, reference(q, k, v, "full")
+        for name in ("decode", "decode_whole", "decode_unpacked", "decode_unpacked_whole"):
+            run, o, lse = self.ours(name, q, k, v)
+            self.check(name, run, o, lse, exact, f"{batch} x {queries} queries, {rows} keys")
+            runs[name.replace("decode", "ours").replace("_", " ")] = run
+        runs["cuDNN"] = self.cudnn(q, k, v, False)
         if self.fa3:
             runs["FA3"] = lambda: self.fa3.flash_attn_func(q, k, v)
         self.time(f"decode {batch} x {queries} queries, {rows} keys", 4 * batch * 32 * queries * rows * 128, runs)

@@ -240,7 +240,7 @@ func.func @map_pairs_none(%i: i32) {
   ^bb0(%a: i32, %b: i32):
     %c = arith.constant 0.0 : f32
     tile.result %c : f32
-  }) {operandSegmentSizes = array<i32: 0, 1, 1, 0>} : (i32, i32) -> tensor<64x16xf32, #tile.regs<fragment>>
+  }) {operandSegmentSizes = array<i32: 0, 1, 1, 0, 0>} : (i32, i32) -> tensor<64x16xf32, #tile.regs<fragment>>
   return
 }
 
@@ -272,6 +272,17 @@ func.func @map_pairs_arguments(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: 
   // expected-error @below {{expected the block arguments to be 1 f32, then i and j : i32 [tile.map_pairs-C2]}}
   %m = tile.map_pairs %t queries(%i) keys(%i) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
   ^bb0(%x: f32, %a: i32):
+    tile.result %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @map_pairs_heads(%t: tensor<64x16xf32, #tile.regs<fragment>>, %i: i32) {
+  // expected-error @below {{expected the block arguments to be 1 f32, then i and j and the head : i32 [tile.map_pairs-C2]}}
+  %m = tile.map_pairs %t queries(%i) keys(%i) heads(%i) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+  ^bb0(%x: f32, %a: i32, %b: i32):
     tile.result %x : f32
   }
   return

@@ -12,6 +12,8 @@ tile.kernel @roles target("sm_100a") schedule #fused {
   // CHECK: tile.table @slope dims 1 : f32
   tile.table @slope dims 1 : f32
   tile.table @rel dims 2 : i32
+  // CHECK: tile.tensor @grouped "input" heads 4 cols 64 batched tile_heads(2) : bf16
+  tile.tensor @grouped "input" heads 4 cols 64 batched tile_heads(2) : bf16
   // CHECK: tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256 packed(64)
   tile.tensor @dk "output" heads 4 cols 64 : bf16 of "dz" column 256 packed(64)
   // CHECK: tile.tensor @rotary "shared" heads 1 cols 64 : f32 of "angles" column 0
@@ -73,6 +75,11 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     %mk = tile.mask_keys %t keys(%row) queries(%rows) lower[%row + i] upper[%rows, %row | %row + block(64)] : tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: tile.mask_keys %{{.*}} keys(%{{.*}}) queries(%{{.*}}) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
     %all = tile.mask_keys %t keys(%row) queries(%rows) lower[] upper[] : tensor<64x16xf32, #tile.regs<fragment>>
+    // CHECK: tile.map_pairs %[[T]] queries(%[[ROW]]) keys(%[[ROWS]]) heads(%{{.*}}) : tensor
+    %mh = tile.map_pairs %t queries(%row) keys(%rows) heads(%head) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
+    ^bb0(%x: f32, %i: i32, %j: i32, %h: i32):
+      tile.result %x : f32
+    }
     // CHECK: tile.map_pairs %[[T]] queries(%[[ROW]]) keys(%[[ROWS]]) when(%{{.*}}) : tensor
     %some = arith.constant true
     %mw = tile.map_pairs %t queries(%row) keys(%rows) when(%some) : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>> {
@@ -94,6 +101,8 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     %r = tile.row_reduce max %m : tensor<64x16xf32, #tile.regs<fragment>> -> tensor<64xf32, #tile.regs<fragment>>
     // CHECK: tile.lookup_rows @slope[%{{.*}}] : tensor<64xf32, #tile.regs<fragment>>
     %lr = tile.lookup_rows @slope[%head] : tensor<64xf32, #tile.regs<fragment>>
+    // CHECK: tile.lookup_rows @slope[%{{.*}}] of_heads : tensor<64xf32, #tile.regs<fragment>>
+    %lh = tile.lookup_rows @slope[%head] of_heads : tensor<64xf32, #tile.regs<fragment>>
     // CHECK: tile.broadcast %[[R]] : tensor<64xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>>
     %b = tile.broadcast %r : tensor<64xf32, #tile.regs<fragment>> -> tensor<64x16xf32, #tile.regs<fragment>>
     // CHECK: tile.store_rows @lse[%{{.*}}, %{{.*}}, %{{.*}}] from %[[R]] : tensor<64xf32, #tile.regs<fragment>>

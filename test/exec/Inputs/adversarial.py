@@ -1,8 +1,11 @@
-# test/exec/Inputs/adversarial.py - adversarial.py FOVEA TARGET [CASE...]: flash forward on inputs made to break its softmax.
+# test/exec/Inputs/adversarial.py - adversarial.py FOVEA TARGET [--cold] [CASE...]: flash forward on inputs made to break its softmax.
 # Each case draws inputs, changes some rows, and compares `fovea run` with `fovea eval` (f64). Weights and outputs are rounded
 # once each, by 2^-8 of themselves at most (f16: 2^-11), so an output may be off by twice that of the greatest value; what is not finite must agree. Each
 # runs twice, with asynchronous work as late and as early as the ISA allows, and both must agree bit for bit. FOVEA_TEST_DEVICE: where, if not
-# on the emulator.
+# on the emulator. --cold: with the limit of a max-free softmax's sums lowered from 2^64 to 2 in the PTX, so that blocks take the cold path
+# all the time.
+import hashlib
+import json
 import math
 import os
 import random
@@ -40,7 +43,8 @@ class Tensor:
 
 fovea, target = sys.argv[1:3]
 device = os.environ.get("FOVEA_TEST_DEVICE", "emulator:" + target)
-only = sys.argv[3:]  # the first letters of cases; none: all
+cold = sys.argv[3:4] == ["--cold"]
+only = sys.argv[4 if cold else 3:]  # the first letters of cases; none: all
 failed = []
 
 
@@ -50,21 +54,46 @@ def run(arguments, **environment):
         raise RuntimeError(done.stdout + done.stderr)
 
 
-def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False, splits=0, sink=None):
-    """`size`: rows of one dense sequence, or of each sequence, jagged: (queries, keys), or one length for both. `sink`: of each head. `change` gets the tensors by name; `ownNan`: the only rows of the output that may be NaN, and must be; `masked`: no row has a key."""
-    if only and not name.startswith(tuple(only)):
+def compileCold(spec, folder):
+    """The manifest of a kernel that takes its cold path beyond 2."""
+    run(["compile", spec, "--target", target, "-o", folder])
+    base = os.path.join(folder, "adversarial." + target)
+    ptx, manifest = open(base + ".ptx").read(), json.load(open(base + ".json"))
+    if "0f5F800000" not in ptx:
+        raise RuntimeError("the kernel has no cold path")
+    ptx = ptx.replace("0f5F800000", "0f40000000")
+    manifest["ptx_sha256"] = hashlib.sha256(ptx.encode()).hexdigest()
+    del manifest["sha256"]  # the seal of what the compiler wrote
+    open(base + ".ptx", "w").write(ptx), json.dump(manifest, open(base + ".json", "w"))
+    return base + ".json"
+
+
+def launch(manifest, inputs, outputs, folder, policy):
+    library = os.path.join(os.path.dirname(os.path.abspath(fovea)), "../lib/libfovea_runtime.so")
+    files = [f"{name[2:]}={file}" for name, file in zip(inputs[::2], inputs[1::2])]
+    done = subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "artefact.py"), library, device, manifest, folder,
+                           *files, *outputs], capture_output=True, text=True,
+                          env={**os.environ, "FOVEA_EMULATE_ASYNC": policy, "FOVEA_EMULATE_DETECT": "1"})
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+
+
+def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="bf16", dims=(64, 64), heads=(1, 1), ownNan=None, masked=False, splits=0, sink=None, packed=0):
+    """`size`: rows of one dense sequence, or of each sequence, jagged: (queries, keys), or one length for both; CACHE: (queries, keys), dense. `sink`: of each head. `change` gets the tensors by name; `ownNan`: the only rows of the output that may be NaN, and must be; `masked`: no row has a key."""
+    if (only and not name.startswith(tuple(only))) or (cold and dtype == "f16"):  # f16 has a running maximum
         return
     with tempfile.TemporaryDirectory() as folder:
         path = lambda file: os.path.join(folder, file)
-        q, kv = ("jagged q_offsets", "jagged kv_offsets") if rows == JAGGED else (rows, rows)
+        q, kv = {JAGGED: ("jagged q_offsets", "jagged kv_offsets"), CACHE: ("batch, queries", "batch, seq")}.get(rows, (rows, rows))
+        dense = rows in (DENSE, CACHE)
         inputs, shapes = [], []
         for side, of in enumerate((q, kv)):
-            if rows != DENSE:
+            if not dense:
                 file = of.split()[1]
                 ends = [sum(lengths[side] if rows == JAGGED else lengths for lengths in size[:n]) for n in range(len(size) + 1)]
                 write(path(file + ".npy"), "i", [len(ends)], ends)
                 inputs += ["--" + file, path(file + ".npy")] if f"--{file}" not in inputs else []
-            shapes.append([ends[-1]] if rows != DENSE else [1, size])
+            shapes.append([1, size[side] if rows == CACHE else size] if dense else [ends[-1]])
         if sink:
             write(path("sink.npy"), "f", [len(sink)], sink)
             inputs += ["--sink", path("sink.npy")]
@@ -74,14 +103,21 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
         for letter, tensor in tensors.items():
             tensor.write(path(letter + ".npy"), dtype)
             inputs += ["--" + letter, path(letter + ".npy")]
+        words = ([f"splits : {splits}"] if splits else []) + ([f"packed : {packed}"] if packed else [])
+        schedule = f"schedule {target} {{ {', '.join(words)} }}" if words else ""
         spec = lambda sink: (
             f"attention adversarial {{\n q : {dtype} [{q}, {heads[0]} heads, {dims[0]}]\n k : {dtype} [{kv}, {heads[1]} heads, {dims[0]}]\n"
             f" v : {dtype} [{kv}, {heads[1]} heads, {dims[1]}]\n {'pattern : ' + pattern if pattern else ''}\n"
-            f" {'score : ' + score if score else ''}\n {'weight : softmax(sink)' if sink else ''}\n emit : forward(lse)\n {f'schedule {target} {{ splits : {splits} }}' if splits else ''}\n}}\n")
+            f" {'score : ' + score if score else ''}\n {'weight : softmax(sink)' if sink else ''}\n emit : forward(lse)\n {schedule}\n}}\n")
         open(path("case.attn"), "w").write(spec(sink))
         try:
             run(["eval", path("case.attn"), *inputs, "-o", path("exact")])
+            manifest = compileCold(path("case.attn"), path("cold")) if cold else None
+            outputs = ["o=%s:%s" % (dtype, ",".join(map(str, shapes[0] + [heads[0], dims[1]]))), "lse=f32:%s" % ",".join(map(str, shapes[0] + [heads[0]]))]
             for policy in ("lazy", "eager"):
+                if cold:
+                    launch(manifest, inputs, outputs, path(policy), policy)
+                    continue
                 run(["run", path("case.attn"), "--target", target, "--device", device, *inputs, "-o", path(policy)],
                     FOVEA_EMULATE_ASYNC=policy, FOVEA_EMULATE_DETECT="1")
             problems = []
@@ -122,7 +158,7 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
             print(name, target, "FAIL:", error, flush=True)
 
 
-DENSE, JAGGED, SELF = "batch, seq", "jagged", "jagged offsets"
+DENSE, JAGGED, SELF, CACHE = "batch, seq", "jagged", "jagged offsets", "cache"
 three = 300  # keys of one sequence: three blocks of keys, which the kernel visits from the last to the first
 
 # Keys x 60 in each block: those visited later outgrow the first maximum, or vanish beside it.
@@ -136,9 +172,9 @@ case("growing", DENSE, three, lambda t: [t["k"].scale([i], 0.2 * (300 - i)) for 
 
 # Scores of -1e30: q is 1e15 in a column where k is -8e15 (scale 1/8), of one block's keys. Rows that have no other keys
 # count as masked: below -2^27 / log2(e) a score is no score (passes/Lower/README.md).
-def lowest(at, score=-1e30):
+def lowest(at, score=-1e30, size=three):
     def change(t):
-        t["q"].fill(range(300), 1e15, column=0), t["k"].fill(range(300), 0.0), t["k"].fill(at, 8e-15 * score, column=0)
+        t["q"].fill(range(size), 1e15, column=0), t["k"].fill(range(size), 0.0), t["k"].fill(at, 8e-15 * score, column=0)
     return change
 
 
@@ -153,9 +189,9 @@ case("low-scores-everywhere-f16", DENSE, three, lambda t: (t["q"].fill(range(300
 
 
 # Infinite scores: -Inf is a key that is not seen, +Inf makes a row NaN, as in f64.
-def infinite(value, at, queries=range(300)):
+def infinite(value, at, queries=range(three), size=three):
     def change(t):
-        t["q"].fill(range(300), 1.0), t["q"].fill(queries, 1.0, column=0), t["k"].fill(at, value, column=0)
+        t["q"].fill(range(size), 1.0), t["q"].fill(queries, 1.0, column=0), t["k"].fill(at, value, column=0)
     return change
 
 
@@ -187,6 +223,13 @@ case("nan-in-a-neighbour", JAGGED, [(100, 150), (60, 100), (90, 70)], neighbour,
 # Every head dim, and one of q and k that is not v's; keys that spread by a factor of 20.
 for dims in [(32, 32), (64, 64), (96, 96), (128, 128), (192, 192), (256, 256), (192, 128)]:
     case("dim-%d-%d" % dims, DENSE, 200, lambda t: t["k"].scale(range(0, 200, 7), 20), dims=dims)
+for dim in (128, 192, 256):
+    deep = {"rows": DENSE, "size": 200, "dims": (dim, dim)}
+    case(f"dim-{dim}-spikes", change=lambda t: t["k"].scale(range(64), 60), **deep)
+    case(f"dim-{dim}-low-scores", change=lowest(range(100, 200), size=200), **deep)
+    case(f"dim-{dim}-nan-in-a-query", change=lambda t: t["q"].fill([137], math.nan), ownNan={137}, **deep)
+    case(f"dim-{dim}-plus-inf", change=infinite(math.inf, [5], range(200), 200), **deep)
+    case(f"dim-{dim}-minus-inf", change=infinite(-math.inf, range(130, 200), range(200), 200), **deep)
 case("grouped-heads", DENSE, 200, lambda t: t["k"].scale(range(0, 200, 7), 20), heads=(4, 2))
 case("shrinking-score", DENSE, three, lambda t: t["k"].scale(range(0, 300, 7), 20), score="s * -0.2")
 case("softcap", DENSE, three, lambda t: t["k"].scale(range(0, 300, 7), 60), score="softcap(s * scale, 50)")
@@ -205,6 +248,21 @@ for pattern in ("causal", "causal & window(40)", "causal & (window(30) | j < 4)"
     case(f"split-rows-{pattern}", JAGGED, mixed, lambda t: t["k"].scale(range(0, 551, 7), 20), pattern=pattern, splits=4)
 case("split-dim-192-32", DENSE, 200, dims=(192, 32), splits=2)
 case("split-one-key-f16", DENSE, 1, splits=32, dtype="f16")
+
+# Heads of a group in one tile: positions, masks and what is not finite stay with their rows. Of a few queries the model packs by itself.
+for queries, keys, heads in ((1, 700, (8, 1)), (1, 1, (4, 2)), (9, 300, (16, 1)), (70, 200, (4, 1))):
+    case(f"packed-cache-{queries}-{keys}", CACHE, (queries, keys), lambda t: t["k"].scale(range(0, keys, 7), 20), pattern="causal", heads=heads)
+for block in range(3):
+    at = range(128 * block, min(128 * block + 128, 300))
+    case(f"packed-spikes-in-block-{block}", DENSE, three, lambda t: t["k"].scale(at, 60), heads=(4, 2), packed=2)
+case("packed-low-scores-in-first-block", DENSE, three, lowest(range(256, 300)), heads=(4, 1), packed=4)
+case("packed-nan-in-a-query", DENSE, three, lambda t: t["q"].fill([137], math.nan), heads=(4, 1), packed=4, ownNan={137})
+case("packed-nan-in-a-causal-query-f16", DENSE, three, lambda t: t["q"].fill([299], math.nan), pattern="causal", dtype="f16", heads=(2, 1), packed=2, ownNan={299})
+case("packed-nan-in-a-neighbour", JAGGED, [(100, 150), (60, 100), (90, 70)], neighbour, heads=(4, 2), packed=2, splits=2, ownNan=range(100, 160))
+for pattern in ("causal", "causal & window(40)", "causal & (window(30) | j < 4)", "j > i + 100", "j > i + 1000"):
+    case(f"packed-rows-{pattern}", JAGGED, mixed, lambda t: t["k"].scale(range(0, 551, 7), 20), pattern=pattern, heads=(4, 1), packed=4)
+case("packed-sink", JAGGED, [(40, 0), (30, 300), (140, 270)], lambda t: t["k"].scale(range(0, 100, 7), 20), heads=(4, 1), sink=[-math.inf, 3.0, 1e4, 1e30], packed=4)
+case("packed-sink-nan", DENSE, 200, heads=(4, 2), sink=[math.nan, 0.5, math.inf, -1e30], packed=2, splits=2)
 
 # Sinks beside the keys, below and above all of them, and where there is none; what is not finite stays in its head.
 four = [-math.inf, 3.0, 1e4, 1e30]

@@ -33,8 +33,18 @@ tile.kernel @setmaxnreg target("sm_90a") schedule #s {
 
 #g = [{first_warp = 0 : i64, name = "a", registers = 240 : i64, roles = [], warps = 12 : i64}]
 #s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = #g, p_in_tmem = false, persistent = false, tile_rows = 64 : i64}
-// expected-error @below {{schedule gives its groups 92160 registers in each of 1 CTAs, sm_90a has 65536 per SM}}
+// expected-error @below {{schedule gives its groups 92160 registers in each of 1 CTAs per SM: a CTA of 384 threads begins with 64512 of the 65536 of sm_90a, 168 a thread, and setmaxnreg would wait for more forever}}
 tile.kernel @registers target("sm_90a") schedule #s {
+}
+
+// -----
+
+// Less than the SM has, but more than the CTA begins with.
+#g = [{first_warp = 0 : i64, name = "a", registers = 240 : i64, roles = [], warps = 8 : i64},
+      {first_warp = 8 : i64, name = "b", registers = 32 : i64, roles = [], warps = 4 : i64}]
+#s = {aliases = {}, block = 64 : i64, ctas_per_sm = 1 : i64, depths = {}, groups = #g, p_in_tmem = false, persistent = false, tile_rows = 64 : i64}
+// expected-error @below {{schedule gives its groups 65536 registers in each of 1 CTAs per SM: a CTA of 384 threads begins with 64512 of the 65536 of sm_90a}}
+tile.kernel @pool target("sm_90a") schedule #s {
 }
 
 // -----

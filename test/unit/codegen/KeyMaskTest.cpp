@@ -18,6 +18,7 @@ using Side = std::vector<std::vector<std::pair<int32_t, int64_t>>>;
 
 struct Case {
   Side lower, upper;
+  int64_t packed = 1; ///< heads that share the rows
 };
 
 class KeyMask : public KernelFixture {
@@ -47,7 +48,7 @@ protected:
     bool fragment = layout == RegisterLayout::Fragment;
     Value lane = laneId(b, loc), warp = warpId(b, loc);
     Value warpRow = LLVM::MulOp::create(b, loc, warp, constI32(b, loc, fragment ? 16 : 32));
-    TileElements elements(b, loc, layout, columns, warpRow, lane);
+    TileElements elements(b, loc, layout, columns, warpRow, lane, c.packed);
     SmallVector<Value> registers;
     for (size_t r = 0; r < elements.registers(); ++r)
       registers.push_back(constF32(b, loc, 1 + float(r)));
@@ -103,6 +104,8 @@ const Case kCases[] = {
     {{{{kFar, 1}}}, {}},                                     // nothing, far beyond
     {{}, {{{-2 * kFar, 1}}}},                                // nothing, far before
     {{{{-2 * kFar, 1}}}, {{{kFar, 1}}}},                     // everything
+    {{{{-20, 1}}}, {{{1, 1}}, {{90, 0}}}, 4},                // of four heads in a tile
+    {{{{0, 16}}}, {{{16, 16}}}, 64},                         // of as many as a warpgroup has rows
 };
 
 } // namespace
@@ -135,7 +138,7 @@ TEST_F(KeyMask, BothLayouts) {
           for (int64_t t = 0; t < 128; ++t)
             for (int64_t r = 0; r < int64_t(registers); ++r) {
               auto [row, column] = place(layout, t, r);
-              float want = isKept(c, firstQuery + row, firstKey + column) ? 1 + float(r) : -INFINITY;
+              float want = isKept(c, firstQuery + row / c.packed, firstKey + column) ? 1 + float(r) : -INFINITY;
               ASSERT_EQ(got[t * registers + r], want)
                   << "case " << &c - kCases << ", " << columns << " columns, layout " << int(layout) << ", key "
                   << firstKey << " + " << column << ", query " << firstQuery << " + " << row;
