@@ -52,15 +52,15 @@ def flash(fovea, library, out, target, name):
 
 
 def rise(path):
-    """K (the first buffer, in order of name) of 650 keys, times 4 from one 128 keys to the next: the running maximum grows by more
-    than one block may add without a correction, up to the last one, and a max-free sum overflows."""
+    """K (the first buffer, in order of name) of 650 keys, times 4 from one 128 keys to those before them, as kernels go from the last
+    block to the first: the running maximum grows by more than one block may add without a correction, and a max-free sum overflows."""
     data = bytearray(path.read_bytes())
     begin = 10 + int.from_bytes(data[8:10], "little")
     values = memoryview(data)[begin:].cast("H")
     width = len(values) // 650
     for k, v in enumerate(values):
         if v & 0x7f80:  # zero stays zero
-            values[k] = v + (2 * (k // width // 128) << 7)
+            values[k] = v + (2 * (5 - k // width // 128) << 7)
     path.write_bytes(data)
 
 
