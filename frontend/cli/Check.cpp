@@ -10,9 +10,9 @@
 namespace fovea::cli {
 using namespace attn;
 
-/// Runs one operation and compares its outputs with the evaluator's.
+/// Runs one operation and compares its outputs with the evaluator's, which go to `meaning`.
 static Expected<std::vector<Comparison>> checkOperation(const Module &module, const std::string &operation, SpecOp spec,
-                                                        const Arrays &inputs) {
+                                                        const Arrays &inputs, reference::Evaluation &meaning) {
   reference::NamedTensors named = toNamedTensors(spec, inputs);
   llvm::Expected<reference::Evaluation> exact = reference::evaluate(spec, named);
   if (!exact)
@@ -32,6 +32,7 @@ static Expected<std::vector<Comparison>> checkOperation(const Module &module, co
                                plain->tensors.at(output.name).values, actual->at(output.name).bytes, output.owned},
                               output.shape));
   allowCancellation(results);
+  meaning = std::move(*exact);
   return results;
 }
 
@@ -93,17 +94,18 @@ int checkCommand(const CheckArguments &arguments) {
   if (!inputs)
     return fail(inputs.message());
   int64_t rows = inputs->count("q") && !inputs->at("q").shape.empty() ? inputs->at("q").shape[0] : 0;
-  Expected<std::vector<Comparison>> results = checkOperation(*loaded.kernels, "forward", forward, *inputs);
+  reference::Evaluation outputs, unused;
+  Expected<std::vector<Comparison>> results = checkOperation(*loaded.kernels, "forward", forward, *inputs, outputs);
   if (!results)
     return fail(results.message());
   if (arguments.backward) {
     Expected<SpecOp> backward = Session::backwardOf(*loaded.spec);
     if (!backward)
       return fail(backward.message());
-    Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, arguments.size);
+    Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, outputs, arguments.size);
     if (!more)
       return fail(more.message());
-    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded.kernels, "backward", *backward, *more);
+    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded.kernels, "backward", *backward, *more, unused);
     if (!gradients)
       return fail(gradients.message());
     results->insert(results->end(), gradients->begin(), gradients->end());

@@ -46,13 +46,16 @@ struct Summary {
 };
 } // namespace
 
-static void printSummaries(const reference::Evaluation &evaluation, SpecOp spec, bool json) {
+static void printSummaries(const reference::Evaluation &evaluation, llvm::ArrayRef<SpecOp> specs, bool json) {
   llvm::json::Array list;
   if (!json)
     llvm::outs() << llvm::formatv("{0,-10} {1,-18} {2,12} {3,12} {4,12} {5,12}\n", "output", "shape", "least", "most",
                                   "mean", "rms");
-  for (mlir::Attribute attr : spec.getYield().getResultNames()) {
-    std::string name = llvm::cast<mlir::StringAttr>(attr).str();
+  std::vector<std::string> names;
+  for (SpecOp spec : specs)
+    for (mlir::StringAttr name : spec.getYield().getResultNames().getAsRange<mlir::StringAttr>())
+      names.push_back(name.str());
+  for (const std::string &name : names) {
     const reference::HostTensor &tensor = evaluation.tensors.at(name);
     Summary s(tensor.values);
     std::string shape;
@@ -71,6 +74,19 @@ static void printSummaries(const reference::Evaluation &evaluation, SpecOp spec,
     llvm::outs() << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(list)));
 }
 
+static bool takes(SpecOp spec, const std::string &name) {
+  return spec.getInput(name) || llvm::is_contained(offsetsNames(spec), name);
+}
+
+/// Without the files of inputs that only `other` takes.
+static std::map<std::string, std::string> filesOf(SpecOp spec, SpecOp other, const std::map<std::string, std::string> &files) {
+  std::map<std::string, std::string> own;
+  for (const auto &[name, path] : files)
+    if (takes(spec, name) || !takes(other, name))
+      own[name] = path;
+  return own;
+}
+
 int evalCommand(const EvalArguments &arguments) {
   Session session;
   mlir::OwningOpRef<mlir::ModuleOp> module = session.read(arguments.spec);
@@ -83,22 +99,36 @@ int evalCommand(const EvalArguments &arguments) {
       return fail(backward.message());
     spec = *backward;
   }
-  Expected<Arrays> inputs = arguments.random ? randomInputs(forward, arguments.size) : readInputs(spec, arguments.files);
-  if (inputs && arguments.random && arguments.backward)
-    inputs = backwardInputs(forward, spec, *inputs, arguments.size);
+  Expected<Arrays> inputs = arguments.random ? randomInputs(forward, arguments.size)
+                                             : readInputs(forward, filesOf(forward, spec, arguments.files));
   if (!inputs)
     return fail(inputs.message());
-  llvm::Expected<reference::Evaluation> result = reference::evaluate(spec, toNamedTensors(spec, *inputs));
+  llvm::Expected<reference::Evaluation> result = reference::evaluate(forward, toNamedTensors(forward, *inputs));
   if (!result)
     return fail(llvm::toString(result.takeError()));
-  printSummaries(*result, spec, arguments.json);
+  if (arguments.backward) {
+    inputs = arguments.random ? backwardInputs(forward, spec, *inputs, *result, arguments.size)
+                              : readInputs(spec, filesOf(spec, forward, arguments.files), savedOutputs(forward, spec, *result));
+    if (!inputs)
+      return fail(inputs.message());
+    llvm::Expected<reference::Evaluation> gradients = reference::evaluate(spec, toNamedTensors(spec, *inputs));
+    if (!gradients)
+      return fail(llvm::toString(gradients.takeError()));
+    for (auto &[name, tensor] : gradients->tensors)
+      result->tensors[name] = std::move(tensor);
+  }
+  std::vector<SpecOp> specs{forward};
+  if (arguments.backward)
+    specs.push_back(spec);
+  printSummaries(*result, specs, arguments.json);
   if (arguments.output.empty())
     return kSuccess;
   Arrays files;
-  if (arguments.random)
-    files = *inputs; // so that another program can be given the same data
   for (const auto &[name, tensor] : result->tensors)
     files[name] = toArray(tensor, DType::F64);
+  if (arguments.random) // so that another program can be given the same data: o and lse as a backward takes them, too
+    for (const auto &[name, array] : *inputs)
+      files[name] = array;
   return writeArrays(files, arguments.output);
 }
 

@@ -55,7 +55,7 @@ static Expected<NpyArray> readOffsets(const std::string &path) {
   return Error{narrow.message() + " ('<i8' is taken, too)"};
 }
 
-Expected<Arrays> readInputs(SpecOp spec, const std::map<std::string, std::string> &files) {
+Expected<Arrays> readInputs(SpecOp spec, const std::map<std::string, std::string> &files, const Arrays &given) {
   Arrays arrays;
   auto missing = [&](const std::string &name) {
     return Error{"no file was given for '" + name + "': pass --" + name + " FILE.npy (the spec takes " +
@@ -66,6 +66,10 @@ Expected<Arrays> readInputs(SpecOp spec, const std::map<std::string, std::string
     std::string name = spec.getInputName(i).str();
     known.insert(name);
     auto file = files.find(name);
+    if (auto array = given.find(name); file == files.end() && array != given.end()) {
+      arrays[name] = array->second;
+      continue;
+    }
     if (file == files.end())
       return missing(name);
     auto type = llvm::cast<AttnTensorType>(spec.getBody().getArgument(i).getType());

@@ -31,9 +31,9 @@ DType dtypeOf(mlir::Type type);
 /// gives the same bytes on every machine. `given` arrays are taken as they are and not drawn.
 Expected<Arrays> randomInputs(attn::SpecOp spec, const BatchSize &size, const Arrays &given = {});
 
-/// Reads the files given for the inputs and offsets of `spec`. Refused: a file for no input, an input without a file, a
-/// wrong element type. Offsets may be <i4 or <i8.
-Expected<Arrays> readInputs(attn::SpecOp spec, const std::map<std::string, std::string> &files);
+/// Reads the files given for the inputs and offsets of `spec`; an input without a file is one of `given`. Refused: a file
+/// for no input, an input that is neither, a wrong element type. Offsets may be <i4 or <i8.
+Expected<Arrays> readInputs(attn::SpecOp spec, const std::map<std::string, std::string> &files, const Arrays &given = {});
 
 /// The same for the evaluator.
 attn::reference::NamedTensors toNamedTensors(attn::SpecOp spec, const Arrays &arrays);

@@ -109,20 +109,22 @@ Expected<void> makeFolder(const std::string &path) {
   return {};
 }
 
-Expected<Arrays> backwardInputs(attn::SpecOp forward, attn::SpecOp backward, const Arrays &inputs,
-                                const BatchSize &size) {
-  llvm::Expected<attn::reference::Evaluation> outputs =
-      attn::reference::evaluate(forward, toNamedTensors(forward, inputs));
-  if (!outputs)
-    return Error{llvm::toString(outputs.takeError())};
-  Arrays given = inputs;
+Arrays savedOutputs(attn::SpecOp forward, attn::SpecOp backward, const attn::reference::Evaluation &outputs) {
+  Arrays saved;
   attn::YieldOp yield = forward.getYield();
   for (auto [name, value] : llvm::zip(yield.getResultNames(), yield.getValues())) {
     std::string text = llvm::cast<mlir::StringAttr>(name).str();
     auto type = llvm::cast<attn::AttnTensorType>(value.getType());
     if (backward.getInput(text))
-      given[text] = toArray(outputs->tensors.at(text), dtypeOf(type.getElementType()));
+      saved[text] = toArray(outputs.tensors.at(text), dtypeOf(type.getElementType()));
   }
+  return saved;
+}
+
+Expected<Arrays> backwardInputs(attn::SpecOp forward, attn::SpecOp backward, const Arrays &inputs,
+                                const attn::reference::Evaluation &outputs, const BatchSize &size) {
+  Arrays given = savedOutputs(forward, backward, outputs);
+  given.insert(inputs.begin(), inputs.end());
   BatchSize again = size;
   ++again.seed; // other numbers than q's
   return randomInputs(backward, again, given);

@@ -53,9 +53,11 @@ Expected<std::string> readText(const std::string &path);
 /// Makes a folder with its parents; the error says why it cannot be written.
 Expected<void> makeFolder(const std::string &path);
 
-/// Everything that a backward takes besides the forward's inputs: the gradient of o at random, and o and lse as the
-/// forward's evaluation says.
+/// What a backward takes of the forward's results (o, lse), rounded to their types.
+Arrays savedOutputs(attn::SpecOp forward, attn::SpecOp backward, const attn::reference::Evaluation &outputs);
+/// Everything that a backward takes: the forward's inputs, o and lse as its evaluation says, and the gradient of o at random.
 Expected<Arrays> backwardInputs(attn::SpecOp forward, attn::SpecOp backward, const Arrays &inputs,
+                                const attn::reference::Evaluation &outputs,
                                 const BatchSize &size);
 
 } // namespace fovea::cli
