@@ -2,6 +2,7 @@
 #include "codegen/Compiler.h"
 #include "codegen/abi/Header.h"
 #include "codegen/kernel/Emitter.h"
+#include "codegen/kernel/TableGradient.h"
 #include "dialect/Attn/Analysis.h"
 #include "dialect/Attn/Attn.h"
 #include "passes/Attn/DeriveBackward.h"
@@ -44,12 +45,14 @@ std::string placeOf(Location loc) {
               : "";
 }
 
-// Of a spec's schedule for a target (frontend/import puts it into the spec's location), else of the spec.
-std::string placeOfSchedule(attn::SpecOp spec, llvm::StringRef target) {
+// Of a spec's schedule for a target, or of a setting in it (frontend/import puts them into the spec's location), else of the spec.
+std::string placeOfSchedule(attn::SpecOp spec, llvm::StringRef target, llvm::StringRef setting) {
   if (auto fused = dyn_cast<FusedLoc>(spec.getLoc()))
-    if (auto places = dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()))
-      if (auto place = places.getAs<LocationAttr>(target))
-        return placeOf(Location(place));
+    if (auto targets = dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()))
+      if (auto places = targets.getAs<DictionaryAttr>(target))
+        for (llvm::StringRef key : {setting, llvm::StringRef("schedule")})
+          if (auto place = places.getAs<LocationAttr>(key))
+            return placeOf(Location(place));
   return placeOf(spec.getLoc());
 }
 
@@ -58,18 +61,19 @@ class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(MLIRContext &context)
       : handler(&context, [this](Diagnostic &d) {
-          llvm::raw_string_ostream os(text);
-          if (!text.empty())
-            os << "\n";
-          os << placeOf(d.getLocation()) << "error: " << d.str();
+          found.push_back({placeOf(d.getLocation()), d.str()});
           return success();
         }) {}
-  llvm::Error error(const llvm::Twine &phase) {
-    return llvm::createStringError((phase + (text.empty() ? " failed" : ": " + text)).str());
+  /// What is known to stand in the text of a spec says where; the rest, which phase.
+  llvm::Error error(llvm::StringRef phase) {
+    std::string text;
+    for (auto &[place, message] : found)
+      text += (text.empty() ? "" : "\n") + (place.empty() ? phase.str() + ": " : place) + message;
+    return llvm::createStringError(text.empty() ? phase.str() + " failed" : text);
   }
 
 private:
-  std::string text;
+  std::vector<std::pair<std::string, std::string>> found;
   ScopedDiagnosticHandler handler;
 };
 
@@ -110,7 +114,7 @@ TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
   t.role = op.getRole() == "output" ? TensorSpec::Role::Output : TensorSpec::Role::Input;
   t.dtypes = {dtypeOf(op.getElementType())};
   t.minAlignment = t.strideMultipleBytes = 16; // TMA's rule
-  if (op.isShared()) {
+  if (op.isShared()) { // a rotary table
     bool byPosition = false;
     for (const std::optional<Rotation> *r : {&problem.rotaryQ, &problem.rotaryK, &problem.rotaryV})
       byPosition |= *r && (*r)->table == t.name && (*r)->byPosition;
@@ -152,6 +156,29 @@ TensorSpec tensorSpec(tile::TensorOp op, const Problem &problem) {
   t.shape.push_back(Expr(op.getOf() ? (ofScores ? problem.headDim : problem.valueDim) : int64_t(op.getCols())));
   return t;
 }
+codegen::TableGradient tableGradient(const TableGradient &gradient, const Problem &problem) {
+  const Rotation &rotation = *problem.rotationOf(gradient.tensors.front());
+  codegen::TableGradient g;
+  g.output = "d" + gradient.table;
+  g.entry = problem.name + "_backward_" + g.output;
+  g.offsets = problem.offsets;
+  g.isF32 = rotation.tableElement.isF32(), g.byPosition = rotation.byPosition;
+  g.heads = problem.heads, g.cols = rotation.cols;
+  g.half = problem.element.isBF16() ? codegen::Half::BF16 : codegen::Half::F16;
+  for (const std::string &tensor : gradient.tensors)
+    g.sources.push_back({tensor, Problem::turnedGradient(tensor), problem.rotationOf(tensor)->interleaved});
+  return g;
+}
+
+// Shaped like the table.
+TensorSpec tableGradientSpec(const codegen::TableGradient &g, const TensorSpec &table) {
+  TensorSpec t = table;
+  t.name = g.output;
+  t.role = TensorSpec::Role::Output;
+  t.positions.clear();
+  return t;
+}
+
 // A tensor that score expressions or masks look up, as the spec declares it.
 TensorSpec tableSpec(const attn::Input &input, const Problem &problem) {
   attn::SpecOp spec = problem.spec;
@@ -285,11 +312,18 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
         result.manifest.tensors.push_back(tensorSpec(tensor, problem));
     for (tile::TableOp table : kernel.op.getBody().getOps<tile::TableOp>())
       for (const attn::Input &input : attn::inputs(problem.spec))
-        if (input.name == table.getSymName() && !result.manifest.findTensor(input.name.str()))
+        if (input.name == table.getPassedName() && !result.manifest.findTensor(input.name.str()))
           result.manifest.tensors.push_back(tableSpec(input, problem));
     result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
     if (kernel.op->hasAttr("splits"))
       result.manifest.kernels.push_back(codegen::combineSpec(kernel.op, kernel.schedule, kernel.operation));
+  }
+  for (const TableGradient &gradient : problem.tableGradients) {
+    codegen::TableGradient g = tableGradient(gradient, problem);
+    const TensorSpec table = *result.manifest.findTensor(gradient.table);
+    result.manifest.tensors.push_back(tableGradientSpec(g, table));
+    for (KernelSpec &kernel : codegen::tableGradientSpecs(g, "backward"))
+      result.manifest.kernels.push_back(std::move(kernel));
   }
   for (Kernel &kernel : kernels) {
     if (!codegen::Parameters(kernel.op, kernel.schedule).hasTileList())
@@ -325,6 +359,10 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
       b.setInsertionPointToEnd(nvvm->getBody());
       codegen::emitCombine(kernel.op, kernel.schedule, b);
     }
+  }
+  for (const TableGradient &gradient : problem.tableGradients) {
+    b.setInsertionPointToEnd(nvvm->getBody());
+    codegen::emitTableGradient(tableGradient(gradient, problem), b, nvvm->getLoc());
   }
   if (failed(verify(*nvvm)))
     return diagnostics.error("nvvm");
@@ -384,10 +422,30 @@ llvm::Expected<CompiledSpec> fovea::compile(ModuleOp module, const CompileOption
   DictionaryAttr perTarget;
   if (spec.getSchedule())
     perTarget = dyn_cast_or_null<DictionaryAttr>(spec.getSchedule()->get(options.target));
+  // The setting without which the schedule would fit, if one alone is to blame.
+  auto blamed = [&]() -> std::string {
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    for (NamedAttribute setting : perTarget ? perTarget : DictionaryAttr::get(module.getContext())) {
+      NamedAttrList others(perTarget);
+      others.erase(setting.getName());
+      auto without = ScheduleOverrides::fromAttr(others.getDictionary(module.getContext()), *target);
+      if (!without) {
+        llvm::consumeError(without.takeError());
+        continue;
+      }
+      llvm::Error refused = enumerateForward(*problem, *target, *without).takeError();
+      if (!refused && problem->backward)
+        refused = enumerateBackward(*problem, *target, *without).takeError();
+      if (!refused)
+        return setting.getName().str();
+      llvm::consumeError(std::move(refused));
+    }
+    return "";
+  };
   auto located = [&](llvm::Error error) {
     std::string text = llvm::toString(std::move(error));
     const bool schedule = llvm::StringRef(text).starts_with("schedule ");
-    return llvm::createStringError(schedule ? placeOfSchedule(spec, options.target) + text : text);
+    return llvm::createStringError(schedule ? placeOfSchedule(spec, options.target, blamed()) + text : text);
   };
   auto overrides = ScheduleOverrides::fromAttr(perTarget, *target);
   if (!overrides)

@@ -56,9 +56,9 @@ private:
       return inside;
     StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
     auto offset = [&](Value i) -> Value {
-      Value shift = wide(argument(params.scalar((table + ":shift").str())));
+      Value shift = wide(argument(params.offsetShift(table)));
       Value bytes = LLVM::ShlOp::create(b, loc, wide(i), shift);
-      return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.scalar(table)), bytes), /*nc=*/true);
+      return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.offsets(table)), bytes), /*nc=*/true);
     };
     Value begun = cmp(ICmpPredicate::sge, row, offset(i32(0)));
     Value ended = cmp(ICmpPredicate::sge, row, offset(argument(params.scalar("batch"))));
@@ -89,7 +89,7 @@ private:
     // A sink is one more term (passes/Lower/Softmax.h).
     Value term;
     if (auto sink = kernel->getAttrOfType<StringAttr>("sink")) {
-      Value address = globalElement(b, loc, argument(params.pointer(sink.getValue())), f32, wide(head));
+      Value address = globalElement(b, loc, argument(params.pointer(tableSymbol(sink.getValue()))), f32, wide(head));
       term = mulF(b, loc, loadGlobal(b, loc, f32, address), constF32(b, loc, 1.44269504f));
       top = maxF(b, loc, top, term);
     }

@@ -164,7 +164,11 @@ private:
   // codegen/kernel/Splits.cpp
   void emitStorePartial(tile::StorePartialOp op);
   Value partialRow(tile::StorePartialOp op, Value row);
-  void storePartialColumns(tile::StorePartialOp op, ArrayRef<Value> registers, int64_t column);
+  void emitStoreScratch(tile::StoreScratchOp op);
+  /// f32 columns from `column` on, to row `rowOf(row of the tile)` (i64) of scratch memory with `cols` columns; rows of the tile
+  /// below `rowsOf(row)`.
+  void storeColumns(Value scratch, int64_t cols, llvm::function_ref<Value(Value)> rowOf, llvm::function_ref<Value(Value)> rowsOf,
+                    bool holdsRows, ArrayRef<Value> registers, int64_t column);
   void emitClearTail(tile::ClearTailOp op);
   // codegen/kernel/Rotary.cpp
   void emitRotate(tile::RotateOp op);

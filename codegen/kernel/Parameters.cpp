@@ -138,9 +138,9 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
     ParamSpec offsets;
     offsets.kind = ParamSpec::Kind::Pointer;
     offsets.tensor = name;
-    add(name, offsets);
+    add("offsets:" + name, offsets); // which may be called as a scalar is
     // log2 of the size of an offset: 2 for i32, 3 for i64.
-    scalar(name + ":shift", floorDiv(Expr(name + ".itemsize"), Expr(4)) + Expr(1));
+    scalar("shift:" + name, floorDiv(Expr(name + ".itemsize"), Expr(4)) + Expr(1));
   };
   std::string offsets = kernel->getAttrOfType<mlir::StringAttr>("offsets").getValue().str();
   if (!offsets.empty())
@@ -150,6 +150,13 @@ Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
     addKeyBlockItems(kernel, schedule, rows, heads, table, scalar);
   else
     addRowBlockItems(kernel, schedule, rows, heads, scalar);
+  kernel.walk([&](StoreScratchOp store) {
+    ParamSpec p;
+    p.kind = ParamSpec::Kind::Scratch;
+    p.name = store.getScratch().str();
+    p.bytes = Expr(rows) * Expr(heads) * Expr(4 * mlir::cast<SlotType>(store.getSlot().getType()).getCols());
+    add(p.name, p);
+  });
   addTables(kernel);
 }
 
@@ -175,18 +182,18 @@ void Parameters::addRowBlockItems(KernelOp kernel, const Schedule &schedule, con
 
 void Parameters::addTables(KernelOp kernel) {
   for (TableOp op : kernel.getBody().getOps<TableOp>()) {
-    std::string name = op.getSymName().str();
+    const std::string name = op.getSymName().str(), passed = op.getPassedName().str();
     ParamSpec p;
     p.kind = ParamSpec::Kind::Pointer;
-    p.tensor = name;
+    p.tensor = passed;
     add("pointer:" + name, p);
     for (int64_t n = 0; n < int64_t(op.getDims()); ++n) {
       p = {};
       p.kind = ParamSpec::Kind::I32;
-      p.value = Expr(name + ".shape." + std::to_string(n));
+      p.value = Expr(passed + ".shape." + std::to_string(n));
       add("size:" + name + std::to_string(n), p);
       p.kind = ParamSpec::Kind::I64;
-      p.value = Expr(name + ".stride." + std::to_string(n));
+      p.value = Expr(passed + ".stride." + std::to_string(n));
       if (n + 1 < int64_t(op.getDims()))
         add("stride:" + name + std::to_string(n), p);
     }
@@ -268,13 +275,20 @@ void Parameters::addItems(KernelOp kernel, const Schedule &schedule, Expr tiles,
   scratch("partial_stats", 2);
 }
 
+Parameters Parameters::of(const std::vector<std::pair<std::string, ParamSpec>> &list) {
+  Parameters result;
+  for (const auto &[key, spec] : list)
+    result.add(key, spec);
+  return result;
+}
+
 Parameters Parameters::ofCombine() const {
   Parameters result;
   for (auto &[key, ref] : list) {
     bool ofOutput = ref.spec.kind == ParamSpec::Kind::Pointer || ref.spec.kind == ParamSpec::Kind::I64 ||
                     ref.spec.kind == ParamSpec::Kind::Scratch;
     bool ofRows = llvm::is_contained({"splits", "partial_rows", "heads", "queries", "batch"}, key) ||
-                  llvm::StringRef(key).ends_with(":shift");
+                  llvm::StringRef(key).starts_with("shift:");
     if ((ofOutput || ofRows) && key != "counter")
       result.add(key, ref.spec);
   }

@@ -30,6 +30,7 @@ struct ParamRef {
 ///   per output:                   pointer, row stride and head stride in elements (i64)
 ///   offsets (pointer), log2 of their size (i32), heads, number of sequences, rows, items (i32)
 ///   the tile list (pointer, null if it is not passed), unless a program asks for positions
+///   per tile.store_scratch:       scratch memory for its rows
 ///   per table:                    pointer, the size of each dimension (i32), all strides but the last in elements (i64)
 /// Tensors are those that the launch passes; a part of one (tile.tensor, `of`) is an offset into it.
 /// Where items loop over key blocks, the offsets of both sides where they are jagged, and lengths where they are not.
@@ -47,6 +48,9 @@ public:
   const ParamRef &size(llvm::StringRef table, size_t n) const { return get("size:" + table.str() + std::to_string(n)); }
   const ParamRef &stride(llvm::StringRef table, size_t n) const { return get("stride:" + table.str() + std::to_string(n)); }
   const ParamRef &batchStride(llvm::StringRef tensor) const { return get("batch_stride:" + tensor.str()); }
+  /// Of a table of offsets: its pointer, and log2 of the size of an entry.
+  const ParamRef &offsets(llvm::StringRef table) const { return get("offsets:" + table.str()); }
+  const ParamRef &offsetShift(llvm::StringRef table) const { return get("shift:" + table.str()); }
   const ParamRef &scalar(llvm::StringRef name) const { return get(name.str()); }
 
   /// Name of the optional tensor that lists the tiles of `rows` rows: "tiles_64". Kernels of equal tiles share it.
@@ -54,6 +58,8 @@ public:
   bool hasTileList() const { return listed; }
   static std::string tileList(int64_t rows) { return "tiles_" + std::to_string(rows); }
 
+  /// Of a kernel that is no tile.kernel: by name, in order.
+  static Parameters of(const std::vector<std::pair<std::string, ParamSpec>> &list);
   /// Of the kernel that adds up what items left of a tile (emitCombine).
   Parameters ofCombine() const;
 

@@ -161,6 +161,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](WarpProductOp product) { return lowering.warpProduct(*this, product); })
       .Case([&](CopyOp copy) { return lowering.copy(*this, copy); })
       .Case([&](StorePartialOp store) { return emitStorePartial(store), success(); })
+      .Case([&](StoreScratchOp store) { return emitStoreScratch(store), success(); })
       .Case([&](ProductWaitOp wait) { return lowering.productWait(*this, wait); })
       .Case([&](MaskTailOp mask) { return emitMaskTail(mask), success(); })
       .Case([&](MaskKeysOp mask) { return emitMaskKeys(mask), success(); })

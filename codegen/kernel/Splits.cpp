@@ -1,4 +1,5 @@
-// codegen/kernel/Splits.cpp - items that visit a part of a tile's keys: what they leave for the kernel that adds it up.
+// codegen/kernel/Splits.cpp - what items leave in scratch memory for a kernel behind theirs: parts of a tile's keys, and
+// gradients of turned tensors.
 #include "codegen/common/GlobalAccess.h"
 #include "codegen/common/Sync.h"
 #include "codegen/kernel/Emitter.h"
@@ -28,10 +29,14 @@ Value Emitter::partialRow(StorePartialOp op, Value row) {
 void Emitter::emitStorePartial(StorePartialOp op) {
   ifThen(cmp(ICmpPredicate::sgt, argument(params.scalar("splits")), i32(1)), [&] {
     const uint32_t columns = uint32_t(cast<SlotType>(op.getSlot().getType()).getCols()), atOnce = 32;
-    for (uint32_t column = 0; column < columns; column += atOnce)
-      storePartialColumns(op, lowering.accumulator(*this, op.getSlot(), column, atOnce), column);
     auto type = cast<RankedTensorType>(op.getTop().getType());
-    TileElements elements(b, loc, cast<RegsAttr>(type.getEncoding()).getLayout(), 1, warpRow(), lane);
+    const RegisterLayout layout = cast<RegsAttr>(type.getEncoding()).getLayout();
+    for (uint32_t column = 0; column < columns; column += atOnce) {
+      SmallVector<Value> registers = lowering.accumulator(*this, op.getSlot(), column, atOnce);
+      storeColumns(argument(params.scalar("partial")), columns, [&](Value row) { return partialRow(op, row); },
+                   [&](Value row) { return placeOf(row, scalars[op.getRows()], scalars[op.getHead()]).rows; }, layout == RegisterLayout::Rows, registers, column);
+    }
+    TileElements elements(b, loc, layout, 1, warpRow(), lane);
     for (auto [k, top, sum] : llvm::enumerate(registers(op.getTop()), registers(op.getSum()))) {
       // The four lanes that share a row of a fragment hold the same.
       Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
@@ -47,20 +52,32 @@ void Emitter::emitStorePartial(StorePartialOp op) {
   });
 }
 
-void Emitter::storePartialColumns(StorePartialOp op, ArrayRef<Value> registers, int64_t column) {
+// (row of all sequences * heads + head) * cols, as f32: each element by the thread that holds it.
+void Emitter::emitStoreScratch(StoreScratchOp op) {
   auto slot = cast<SlotType>(op.getSlot().getType());
-  auto type = cast<RankedTensorType>(op.getTop().getType());
-  const bool fragment = cast<RegsAttr>(type.getEncoding()).getLayout() == RegisterLayout::Fragment;
+  const int64_t columns = slot.getCols(), atOnce = 32;
+  auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
+  auto rowOf = [&](Value row) {
+    return add(mul(wide(add(scalars[op.getRow()], row)), wide(argument(params.scalar("heads")))), wide(scalars[op.getHead()]));
+  };
+  for (int64_t column = 0; column < columns; column += atOnce)
+    storeColumns(argument(params.scalar(op.getScratch())), columns, rowOf, [&](Value) { return scalars[op.getRows()]; }, holdsRows(),
+                 lowering.accumulator(*this, op.getSlot(), uint32_t(column), uint32_t(atOnce)), column);
+}
+
+void Emitter::storeColumns(Value scratch, int64_t cols, llvm::function_ref<Value(Value)> rowOf, llvm::function_ref<Value(Value)> rowsOf, bool holdsRows,
+                           ArrayRef<Value> registers, int64_t column) {
+  const bool fragment = !holdsRows;
   const int64_t columns = fragment ? 2 * int64_t(registers.size()) : int64_t(registers.size()), width = fragment ? 2 : 4;
   TileElements elements(b, loc, fragment ? RegisterLayout::Fragment : RegisterLayout::Rows, columns, warpRow(), lane);
   Type f32 = b.getF32Type();
   for (size_t k = 0; k < elements.rows(); ++k) {
     Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
-    ifThen(cmp(ICmpPredicate::slt, row, placeOf(row, scalars[op.getRows()], scalars[op.getHead()]).rows), [&] {
-      Value first = mul(partialRow(op, row), constI64(b, loc, uint64_t(slot.getCols())));
+    ifThen(cmp(ICmpPredicate::slt, row, rowsOf(row)), [&] {
+      Value first = mul(rowOf(row), constI64(b, loc, uint64_t(cols)));
       if (elements.firstColumn)
         first = add(first, LLVM::ZExtOp::create(b, loc, b.getI64Type(), elements.firstColumn));
-      Value line = globalElement(b, loc, argument(params.scalar("partial")), f32, first);
+      Value line = globalElement(b, loc, scratch, f32, first);
       // Neighbouring columns in one store.
       for (size_t n = 0; n < registers.size(); n += size_t(width))
         if (elements.rowIndex(n) == k)

@@ -117,9 +117,9 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
 
 // The low word of an offset serves both sizes: offsets stay below 2^31.
 Value Emitter::loadOffset(StringRef table, Value i) {
-  Value shift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.scalar((table + ":shift").str())));
+  Value shift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.offsetShift(table)));
   Value bytes = LLVM::ShlOp::create(b, loc, LLVM::ZExtOp::create(b, loc, b.getI64Type(), i), shift);
-  return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.scalar(table)), bytes), /*nc=*/true);
+  return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.offsets(table)), bytes), /*nc=*/true);
 }
 
 // Index v belongs to the last sequence b with offsets[b] / M + b <= v, its rank: sequence b then owns at least

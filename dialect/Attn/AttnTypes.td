@@ -181,13 +181,14 @@ def Attn_RotaryStyleAttr : EnumAttr<Attn_Dialect, Attn_RotaryStyle, "rotary_styl
 def Attn_EmitAttr : Attn_Attr<"Emit", "emit"> {
   let summary = "which kernels a spec asks for, and with which outputs";
   let description = [{
-    `#attn.emit<forward, lse, backward, deterministic, packed "dz">`: a list that starts with `forward`; `lse`: the
-    forward writes it; `deterministic`: repeated backward runs agree bit for bit; `packed NAME`: the gradients of q, k
-    and v leave as one tensor.
+    `#attn.emit<forward, lse, backward, deterministic, packed "dz", tables ["angles"]>`: a list that starts with `forward`;
+    `lse`: the forward writes it; `deterministic`: repeated backward runs agree bit for bit; `packed NAME`: the gradients
+    of q, k and v leave as one tensor; `tables`: the rotary tables whose gradients are wanted, too.
 
-    - `attn.emit-C1`: `deterministic` and `packed` go with `backward`.
+    - `attn.emit-C1`: `deterministic`, `packed` and `tables` go with `backward`; `tables` holds strings.
   }];
-  let parameters = (ins "bool":$lse, "bool":$backward, "bool":$deterministic, "::mlir::StringAttr":$packed);
+  let parameters = (ins "bool":$lse, "bool":$backward, "bool":$deterministic, "::mlir::StringAttr":$packed,
+                        "::mlir::ArrayAttr":$tables);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -208,16 +208,19 @@ LogicalResult PrefixAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
 //===-- emit ------------------------------------------------------------------------------------------------===//
 
 LogicalResult EmitAttr::verify(function_ref<InFlightDiagnostic()> emitError, bool lse, bool backward,
-                               bool deterministic, StringAttr packed) {
-  if (!backward && (deterministic || packed))
-    return emitError() << "expected backward beside " << (deterministic ? "deterministic" : "packed")
+                               bool deterministic, StringAttr packed, ArrayAttr tables) {
+  if (!backward && (deterministic || packed || tables))
+    return emitError() << "expected backward beside " << (deterministic ? "deterministic" : packed ? "packed" : "tables")
                        << ", which describes the gradients (attn.emit-C1)";
+  if (tables && !llvm::all_of(tables, llvm::IsaPred<StringAttr>))
+    return emitError() << "expected names of tables as strings, found " << tables << " (attn.emit-C1)";
   return success();
 }
 
 Attribute EmitAttr::parse(AsmParser &parser, Type) {
   bool lse = false, backward = false, deterministic = false;
   StringAttr packed;
+  ArrayAttr tables;
   if (parser.parseLess() || parser.parseKeyword("forward"))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
@@ -236,14 +239,17 @@ Attribute EmitAttr::parse(AsmParser &parser, Type) {
       if (parser.parseString(&name))
         return {};
       packed = StringAttr::get(parser.getContext(), name);
+    } else if (word == "tables") {
+      if (parser.parseAttribute(tables))
+        return {};
     } else {
-      parser.emitError(loc) << "expected lse, backward, deterministic or packed, found '" << word << "'";
+      parser.emitError(loc) << "expected lse, backward, deterministic, packed or tables, found '" << word << "'";
       return {};
     }
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<EmitAttr>(parser.getContext(), lse, backward, deterministic, packed);
+  return parser.getChecked<EmitAttr>(parser.getContext(), lse, backward, deterministic, packed, tables);
 }
 
 void EmitAttr::print(AsmPrinter &printer) const {
@@ -256,6 +262,8 @@ void EmitAttr::print(AsmPrinter &printer) const {
     printer << ", deterministic";
   if (getPacked())
     printer << ", packed " << getPacked();
+  if (getTables())
+    printer << ", tables " << getTables();
   printer << '>';
 }
 

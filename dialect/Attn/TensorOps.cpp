@@ -8,6 +8,14 @@ namespace fovea::attn {
 
 //===-- prologues -------------------------------------------------------------------------------------------===//
 
+/// A row of angles for each row of x, or for each position.
+static bool isTableOf(AttnTensorType x, AttnTensorType table) {
+  ArrayRef<AxisAttr> axes = table.getAxes();
+  return axes.size() == 2 && axes[1] == AxisAttr::extent(x.getContext(), x.getFeatures()) &&
+         (axes[0].getKind() == AxisKind::Extent || axes[0] == AxisAttr::rows(x.getRows())) &&
+         isa<BFloat16Type, Float16Type, Float32Type>(table.getElementType());
+}
+
 LogicalResult RotaryOp::verify() {
   AttnTensorType x = tensorType(getX()), result = tensorType(getResult()), table = tensorType(getTable());
   if (!isFloatRowsHeadsFeatures(x) || !isFloatRowsHeadsFeatures(result) || x.getAxes() != result.getAxes())
@@ -17,15 +25,23 @@ LogicalResult RotaryOp::verify() {
   if (features % 2 != 0)
     return emitOpError() << "expected an even number of features, which rotate in pairs, found " << features
                          << " (attn.rotary-C2)";
-  ArrayRef<AxisAttr> axes = table.getAxes();
-  bool right = axes.size() == 2 && axes[1] == AxisAttr::extent(getContext(), features) &&
-               (axes[0].getKind() == AxisKind::Extent || axes[0] == AxisAttr::rows(x.getRows())) &&
-               isa<BFloat16Type, Float16Type, Float32Type>(table.getElementType());
-  if (!right)
+  if (!isTableOf(x, table))
     return emitOpError() << "expected the table to be bf16, f16 or f32, rows of x (or ?) x " << features << ", found "
                          << table << " (attn.rotary-C3)";
   if (getApplied() && getTranspose())
     return emitOpError() << "expected one of applied and transpose, found both (attn.rotary-C4)";
+  return success();
+}
+
+LogicalResult RotaryTableGradOp::verify() {
+  AttnTensorType x = tensorType(getX()), gradient = tensorType(getGradient()), like = tensorType(getLike());
+  if (!isFloatRowsHeadsFeatures(x) || !isFloatRowsHeadsFeatures(gradient) || x.getAxes() != gradient.getAxes() ||
+      x.getFeatures() % 2 != 0 || !isTableOf(x, like))
+    return emitOpError() << "expected two floating rows x heads x features of one shape and a table that rotates such, found "
+                         << x << ", " << gradient << " and " << like << " (attn.rotary_table_grad-C1)";
+  if (tensorType(getResult()).getAxes() != like.getAxes())
+    return emitOpError() << "expected a result shaped like the table " << like << ", found " << getResult().getType()
+                         << " (attn.rotary_table_grad-C2)";
   return success();
 }
 

@@ -33,6 +33,26 @@ def Attn_RotaryOp : Attn_Op<"rotary", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Attn_RotaryTableGradOp : Attn_Op<"rotary_table_grad", [Pure]> {
+  let summary = "the gradient of a rotary embedding by its table";
+  let description = [{
+    With g the gradient of y = `attn.rotary` x: dsin[m] = Σ g1·x0 - g0·x1 and dcos[m] = Σ g0·x0 + g1·x1, over all heads and
+    all rows that use a row of the table: one where the table has a row per token, those at its position in every
+    sequence where it has one per position. A row that none uses is 0. `like` is the table, of which only the shape
+    is read.
+
+    - `attn.rotary_table_grad-C1`: x and gradient are floating rows x heads x features of one shape, with an even number of
+      features, and the table fits x as that of `attn.rotary` does.
+    - `attn.rotary_table_grad-C2`: the result has the shape of `like`.
+  }];
+  let arguments = (ins Attn_Tensor:$x, Attn_Tensor:$gradient, Attn_Tensor:$like, Attn_RotaryStyleAttr:$style);
+  let results = (outs Attn_Tensor:$result);
+  let assemblyFormat = [{
+    $x `,` $gradient `like` $like `` $style attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 def Attn_DequantOp : Attn_Op<"dequant", [Pure]> {
   let summary = "the values of a microscaled fp8 tensor (mxfp8)";
   let description = [{

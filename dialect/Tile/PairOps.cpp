@@ -6,6 +6,8 @@
 using namespace mlir;
 using namespace fovea::tile;
 
+std::string fovea::tile::tableSymbol(StringRef name) { return "table." + name.str(); }
+
 LogicalResult TableOp::verify() {
   if (getDims() < 1 || getDims() > 4)
     return emitOpError("expected 1 to 4 dimensions, found ") << getDims() << " [tile.table-C1]";

@@ -8,13 +8,22 @@ def Tile_TableOp : Tile_Op<"table", [Symbol, HasParent<"KernelOp">]> {
   let summary = "a tensor in global memory that expressions look up";
   let description = [{
     `dims` dimensions of i32 or f32, innermost stride 1; the others' strides, the sizes and the address are parameters
-    of the launch.
+    of the launch. The symbol of a table that the launch passes as NAME is `table.NAME` (`tableSymbol`), so that no user's
+    name meets a channel's, a group's or a barrier's.
 
     - `tile.table-C1`: 1 to 4 dimensions. `tile.table-C2`: elements are i32 or f32.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$dims, TypeAttr:$element_type);
   let assemblyFormat = "$sym_name `dims` $dims `:` $element_type attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The name that the launch passes it by.
+    llvm::StringRef getPassedName() {
+      llvm::StringRef name = getSymName();
+      name.consume_front("table.");
+      return name;
+    }
+  }];
 }
 
 def Tile_MapPairsOp : Tile_Op<"map_pairs", [Pure, SingleBlock, AttrSizedOperandSegments]> {

@@ -38,6 +38,9 @@ ChannelOp hostOf(ChannelOp channel);
 /// Whether other channels lie over this one.
 bool isHost(ChannelOp channel);
 
+/// The symbol of a table (tile.table) that the launch passes as `name`.
+std::string tableSymbol(llvm::StringRef name);
+
 /// Items that whoever finds them is ahead of the others at most, and the shared memory that tells them: for each its
 /// words (what describes it, and whether there is one) and two mbarriers (attribute `item_ring`, its byte offset).
 constexpr int64_t kItemRing = 1, kItemWords = 12, kItemRingBytes = kItemRing * (4 * kItemWords + 8 + 8);

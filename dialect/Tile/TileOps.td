@@ -287,6 +287,16 @@ def Tile_StorePartialOp : Tile_Op<"store_partial", [AllTypesMatch<["top", "sum"]
     `part` $part `[` $row `,` $rows `,` $head `]` `from` $slot `,` $top `,` $sum `:` type($slot) `,` type($top) attr-dict }];
 }
 
+def Tile_StoreScratchOp : Tile_Op<"store_scratch"> {
+  let summary = "the valid rows of an accumulator to scratch memory of the launch, in f32, for a kernel that follows";
+  let description = [{
+    `scratch` is [rows of all sequences, heads, cols]; `row` counts rows of all sequences behind one another. Each element
+    is written once, by the thread that holds it.
+  }];
+  let arguments = (ins StrAttr:$scratch, I32:$row, I32:$rows, I32:$head, Tile_Slot:$slot);
+  let assemblyFormat = "$scratch `[` $row `,` $rows `,` $head `]` `from` $slot `:` type($slot) attr-dict";
+}
+
 def Tile_MmaOp : Tile_Op<"mma"> {
   let summary = "tensor core: D = op(A) op(B), f32 accumulation (PTX ISA: tcgen05.mma, wgmma, mma.sync)";
   let description = [{

@@ -17,11 +17,15 @@ Expected<std::vector<OutputShape>> outputShapes(SpecOp spec, const Arrays &input
   for (auto [name, value] : llvm::zip(yield.getResultNames(), yield.getValues())) {
     auto type = llvm::cast<AttnTensorType>(value.getType());
     int64_t heads = mlir::ShapedType::isDynamic(type.getHeads()) ? batch->launchHeads() : type.getHeads();
-    reference::HostTensor host = toHost(*batch, makeTensor(*batch, type, 0, heads));
+    // The gradient of a table whose length the launch knows is as long as the table.
+    std::string result = llvm::cast<mlir::StringAttr>(name).str();
+    auto table = inputs.find(result.substr(1));
+    int64_t extent = table != inputs.end() && !table->second.shape.empty() ? table->second.shape[0] : 0;
+    reference::HostTensor host = toHost(*batch, makeTensor(*batch, type, 0, heads, extent));
     std::vector<bool> owned; // zeros, and NaN where no sequence owns an element
     for (double element : host.values)
       owned.push_back(!std::isnan(element));
-    outputs.push_back({llvm::cast<mlir::StringAttr>(name).str(), dtypeOf(type.getElementType()), host.shape, owned});
+    outputs.push_back({result, dtypeOf(type.getElementType()), host.shape, owned});
   }
   return outputs;
 }

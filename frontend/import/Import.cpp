@@ -27,7 +27,11 @@ public:
     auto op = attn::SpecOp::create(builder, at(spec.range), spec.name, inputs);
     const sema::Emit &emit = spec.emit;
     StringAttr packed = emit.packed ? builder.getStringAttr(*emit.packed) : StringAttr();
-    op.setEmitAttr(attn::EmitAttr::get(builder.getContext(), emit.lse, emit.backward, emit.deterministic, packed));
+    SmallVector<StringRef> tableGradients;
+    for (unsigned table : emit.tables)
+      tableGradients.push_back(spec.tables[table].name);
+    ArrayAttr ofTables = tableGradients.empty() ? ArrayAttr() : builder.getStrArrayAttr(tableGradients);
+    op.setEmitAttr(attn::EmitAttr::get(builder.getContext(), emit.lse, emit.backward, emit.deterministic, packed, ofTables));
     if (!spec.schedules.empty()) {
       op.setScheduleAttr(schedules());
       op->setLoc(FusedLoc::get(builder.getContext(), {at(spec.range)}, schedulePlaces()));
@@ -187,8 +191,12 @@ private:
   // Where each target's clause stands, for who finds out that it cannot be obeyed.
   DictionaryAttr schedulePlaces() {
     SmallVector<NamedAttribute> places;
-    for (const sema::ScheduleOverrides &schedule : spec.schedules)
-      places.push_back(builder.getNamedAttr(schedule.target, LocationAttr(at(schedule.range))));
+    for (const sema::ScheduleOverrides &schedule : spec.schedules) {
+      SmallVector<NamedAttribute> ofTarget{builder.getNamedAttr("schedule", LocationAttr(at(schedule.range)))};
+      for (const auto &[key, setting] : schedule.settings)
+        ofTarget.push_back(builder.getNamedAttr(key, LocationAttr(at(setting.range))));
+      places.push_back(builder.getNamedAttr(schedule.target, builder.getDictionaryAttr(ofTarget)));
+    }
     return builder.getDictionaryAttr(places);
   }
 

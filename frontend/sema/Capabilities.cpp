@@ -144,7 +144,7 @@ Answer tilesAndTables(const Spec &s, bool backward) {
   if (backward) // P and dS lie over V as far as they fit
     for (int64_t pair = 2 * rows * block, left = 2 * rows * dv, n = 0; n < 2; ++n)
       left >= pair ? left -= pair : tiles += pair;
-  if (!tables || tiles + tables <= most)
+  if (!tables || tiles + tables <= most || (backward && tiles > most)) // the last: backwardTiles says more
     return {};
   const Tensor *owner = s.q.rotary ? &s.q : s.k.rotary ? &s.k : &s.v;
   return {Refusal{owner->rotary->range, std::string(backward ? "a backward" : "a forward") + " with rotary tables that need " +
@@ -153,8 +153,8 @@ Answer tilesAndTables(const Spec &s, bool backward) {
                  "smaller blocks or head dims, one table for all tensors, or bf16 tables", backward}};
 }
 
-/// A backward whose inputs fit shared memory neither whole nor, where nothing else comes between, in two slices of
-/// columns (passes/Schedule/Backward.cpp).
+/// A backward whose inputs fit shared memory neither whole nor, where no epilogue and no rotary table comes between, in two
+/// slices of columns (passes/Schedule/Backward.cpp).
 Answer backwardTiles(const Spec &s) {
   constexpr int64_t most = 232448 - 1024; // as above
   const int64_t block = s.pattern.pattern.size, rows = std::max<int64_t>(block, 64), d = s.q.headDim, dv = s.v.headDim;
@@ -163,13 +163,21 @@ Answer backwardTiles(const Spec &s) {
   for (int64_t n = 0, left = 2 * rows * dv; n < 2; ++n) // P and dS lie over V as far as they fit
     left >= pair ? left -= pair : whole += pair;
   int64_t sliced = rows * (4 * d + 3 * dv) + (rows * dv >= pair ? 0 : pair);
-  const bool slices = d % 64 == 0 && dv % 64 == 0 && rows == block && !s.epilogue;
-  if (std::min(whole, slices ? sliced : whole) <= most)
+  const bool slices = d % 64 == 0 && dv % 64 == 0 && rows == block;
+  const bool rotary = s.q.rotary || s.k.rotary || s.v.rotary;
+  const bool alone = !s.epilogue && !rotary;
+  if (std::min(whole, slices && alone ? sliced : whole) <= most)
     return {};
-  return {Refusal{s.emit.backwardRange,
-                 "a backward of " + std::to_string(rows) + "-row blocks with head dims " + std::to_string(d) + " and " +
-                     std::to_string(dv) + ", which needs " + std::to_string(slices ? std::min(whole, sliced) : whole) +
-                     " bytes of shared memory (of " + std::to_string(most) + "),",
+  const std::string what = "a backward of " + std::to_string(rows) + "-row blocks with head dims " + std::to_string(d) + " and " +
+                           std::to_string(dv), bytes = " bytes of shared memory (of " + std::to_string(most) + "),";
+  if (slices && sliced <= most) {
+    const std::string other = s.epilogue ? "an epilogue" : "a rotary embedding";
+    return {Refusal{s.emit.backwardRange,
+                   what + " and " + other + ", which takes its operands whole and " + std::to_string(whole) + bytes,
+                   "the same without " + other + ", whose operands come in slices of columns; blocks of 64; or smaller head dims",
+                   /*backward=*/true}};
+  }
+  return {Refusal{s.emit.backwardRange, what + ", which needs " + std::to_string(slices ? std::min(whole, sliced) : whole) + bytes,
                  "blocks of 64, or smaller head dims", /*backward=*/true}};
 }
 
@@ -274,7 +282,7 @@ void checkCapabilities(Spec &spec, StringRef target, Kernels kernels, Diagnostic
   for (const Refusal &refusal : refusals(spec, target)) {
     std::string message = refusal.what + " cannot be lowered to " + target.str() + " yet";
     if (refusal.backward && kernels == Kernels::Forward)
-      spec.emit.backward = spec.emit.deterministic = false, spec.emit.packed.reset(),
+      spec.emit.backward = spec.emit.deterministic = false, spec.emit.packed.reset(), spec.emit.tables.clear(),
       diagnostics.warning(refusal.range, message + "; only the forward is compiled");
     else
       diagnostics.error(refusal.range, message);

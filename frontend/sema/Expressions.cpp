@@ -164,6 +164,11 @@ std::optional<Expr> Expressions::name(const ast::Expr &e) {
   }
   if (reserved)
     return fail(e.range, "'" + e.text + "' has no value here" + suggest("", known));
+  if (scope == Scope::Pattern && e.text == "true")
+    return fail(e.range, "expected a pattern or a condition of i and j, found 'true'; 'full' is the pattern that leaves no key out");
+  if (scope == Scope::Pattern && e.text == "false")
+    return fail(e.range, "expected a pattern or a condition of i and j, found 'false', which leaves no key to any row: every "
+                         "output would be 0; a condition that may come out so, as 'j > i + n_keys', is fine");
   return fail(e.range, "unknown name '" + e.text + "'" + suggest(e.text, known));
 }
 

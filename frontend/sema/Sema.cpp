@@ -207,6 +207,22 @@ private:
                                                      "takes bf16 or f16 tensors");
     if (spec.emit.packed)
       checkPacked();
+    if (spec.emit.backward)
+      checkDependence();
+  }
+
+  // What does not depend on q, k and v has no gradients.
+  void checkDependence() {
+    if (spec.epilogue && !reads(*spec.epilogue, Variable::O))
+      diagnostics.error(spec.epilogueRange, "this epilogue does not read o, so that q, k and v have no gradients; read o in it, "
+                                            "or leave 'backward' out");
+    for (auto [expression, range] : {std::pair(&spec.score, spec.scoreRange), {spec.weight ? &*spec.weight : nullptr, spec.weightRange}})
+      if (expression && !reads(*expression, Variable::S))
+        diagnostics.error(range, "this expression does not read s, so that q and k have no gradients; read s in it, or leave "
+                                 "'backward' out");
+  }
+  static bool reads(const Expr &e, Variable v) {
+    return (e.kind == Expr::Kind::Variable && e.variable == v) || llvm::any_of(e.args, [&](const Expr &arg) { return reads(arg, v); });
   }
 
   void forwardOption(const ast::Expr &e) {
@@ -225,10 +241,10 @@ private:
     } else if (e.is(Kind::Phrase) && e.args[0].isName("packed") && e.args[1].is(Kind::Name)) {
       spec.emit.packed = e.args[1].text;
       spec.emit.packedRange = e.range;
-    } else if (isRotaryTableGradient(e)) {
-      diagnostics.error(e.range, "the gradient of a rotary table is not made: it sums over heads, whose gradients are made "
-                                 "apart and in no fixed order");
-      diagnostics.note(e.range, "what works: rotate in front of the attention, and leave '= rotary(...)' out");
+    } else if (std::optional<unsigned> table = rotaryTableOf(e)) {
+      tableGradient(e, *table);
+    } else if (e.isName("dtable") && firstRotary()) {
+      diagnostics.error(e.range, "the gradient of a rotary table is named after the table; write 'd" + firstRotary()->table + "'");
     } else {
       llvm::StringRef first = e.is(Kind::Phrase) ? e.args[0].text : e.text;
       diagnostics.error(e.range, "unknown option '" + format(e) + "' of backward" +
@@ -238,13 +254,45 @@ private:
     }
   }
 
-  // `backward(dtable)`, or 'd' and the table's own name.
-  bool isRotaryTableGradient(const ast::Expr &e) const {
-    if (!e.is(Kind::Name))
-      return false;
-    return llvm::any_of(llvm::ArrayRef<const Tensor *>{&spec.q, &spec.k, &spec.v}, [&](const Tensor *t) {
-      return t->rotary && (e.text == "dtable" || e.text == "d" + t->rotary->table);
-    });
+  std::array<std::pair<const char *, const Tensor *>, 3> tensors() const {
+    return {{{"q", &spec.q}, {"k", &spec.k}, {"v", &spec.v}}};
+  }
+  const Rotary *firstRotary() const {
+    for (auto [name, tensor] : tensors())
+      if (tensor->rotary)
+        return &*tensor->rotary;
+    return nullptr;
+  }
+
+  // 'd' and the name of a rotary table.
+  std::optional<unsigned> rotaryTableOf(const ast::Expr &e) const {
+    for (auto [n, table] : llvm::enumerate(spec.tables))
+      if (table.kind == Table::Kind::Rotary && e.is(Kind::Name) && e.text == "d" + table.name)
+        return unsigned(n);
+    return std::nullopt;
+  }
+
+  void tableGradient(const ast::Expr &e, unsigned index) {
+    const Table &table = spec.tables[index];
+    for (auto [name, tensor] : tensors())
+      if (tensor->rotary && tensor->rotary->table == table.name && !tensor->rotary->onLoad) {
+        diagnostics.error(e.range, "the gradient of '" + table.name + "' cannot be made: the caller has turned " + name +
+                                       " by it, and what " + name + " was before is not here");
+        diagnostics.note(tensor->rotary->range, "what works: let the kernel turn it, as in '= rotary(" + table.name +
+                                                    ", on_load)', with its other words as they are");
+        return;
+      }
+    if (llvm::is_contained(spec.emit.tables, index)) {
+      diagnostics.error(e.range, "'" + e.text + "' is given twice");
+      return;
+    }
+    bool taken = llvm::any_of(spec.tables, [&](const Table &t) { return t.name == e.text; });
+    if (taken || isTensorOfLaunch(e.text) || e.text == spec.q.rows.name) {
+      diagnostics.error(e.range, "'" + e.text + "', the gradient of '" + table.name + "', names another tensor already; "
+                                 "choose another name for the table");
+      return;
+    }
+    spec.emit.tables.push_back(index);
   }
 
   void checkPacked() {
@@ -255,7 +303,8 @@ private:
     else if (!spec.q.heads)
       diagnostics.error(spec.emit.packedRange, "'packed' needs the number of heads, which is known only at launch here");
     llvm::StringRef name = *spec.emit.packed;
-    bool taken = llvm::any_of(spec.tables, [&](const Table &t) { return t.name == name; });
+    bool taken = llvm::any_of(spec.tables, [&](const Table &t) { return t.name == name; }) ||
+                 llvm::any_of(spec.emit.tables, [&](unsigned t) { return "d" + spec.tables[t].name == name; });
     if (taken || isTensorOfLaunch(name) || name == spec.q.rows.name)
       diagnostics.error(spec.emit.packedRange, "'" + name + "' names another tensor already; choose another name");
   }

@@ -127,6 +127,7 @@ struct Emit {
   bool lse = false;
   bool backward = false, deterministic = false;
   std::optional<std::string> packed; ///< name of the one tensor that holds all gradients
+  std::vector<unsigned> tables;      ///< rotary tables whose gradients are wanted, too: indices into Spec::tables
   Range forwardRange, lseRange, backwardRange, deterministicRange, packedRange;
 };
 

@@ -253,6 +253,10 @@ private:
           forWarps(false, [&](int warp) { access(programStep(store, warp), store.getSlot(), false, Unit::Threads, true); });
           return success();
         })
+        .Case([&](StoreScratchOp store) {
+          forWarps(false, [&](int warp) { access(programStep(store, warp), store.getSlot(), false, Unit::Threads, true); });
+          return success();
+        })
         .Case([&](CopyOp copy) {
           forWarps(false, [&](int warp) {
             unsigned step = programStep(copy, warp);

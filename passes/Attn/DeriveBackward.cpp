@@ -19,14 +19,19 @@ namespace fovea {
 
 using namespace attn;
 
-/// The inputs to differentiate by, each checked.
+/// The inputs to differentiate by, each checked: those of `wrt`, or those of rows x heads x features and the rotary tables
+/// that the spec names.
 static FailureOr<SmallVector<StringRef>> inputsToDifferentiate(SpecOp forward, ArrayRef<std::string> wrt) {
   SmallVector<StringRef> names;
   for (const Input &input : inputs(forward))
     if (wrt.empty() && input.type.isRowsHeadsFeatures() && isa<FloatType>(input.type.getElementType()) &&
         !isa<Float8E8M0FNUType>(input.type.getElementType()))
       names.push_back(input.name);
-  for (const std::string &name : wrt) {
+  SmallVector<std::string> asked(wrt.begin(), wrt.end());
+  if (EmitAttr emit = forward.getEmitAttr(); wrt.empty() && emit && emit.getTables())
+    for (StringRef table : emit.getTables().getAsValueRange<StringAttr>())
+      asked.push_back(table.str());
+  for (const std::string &name : asked) {
     BlockArgument argument = forward.getInput(name);
     if (!argument)
       return forward.emitError() << "no gradient by '" << name << "': expected one of the inputs";

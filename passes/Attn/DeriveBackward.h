@@ -13,7 +13,7 @@ namespace fovea {
 enum class RowStatistic { FromPairs, FromOutput }; ///< D = row_dot(P, dP), or row_dot(dO, O)
 
 struct BackwardOptions {
-  /// Inputs to differentiate by; empty: those of rows x heads x features.
+  /// Inputs to differentiate by; empty: those of rows x heads x features, and the rotary tables that `emit` names.
   std::vector<std::string> wrt;
   /// Take lse and o from the forward instead of computing them again. Default: when the forward emits lse and is not
   /// block-diagonal (there a tile sees the whole row, and reading them back costs more).

@@ -136,8 +136,17 @@ LogicalResult Gradients::softmaxScores(Operation *op, Value scores, Value p, Val
 }
 
 LogicalResult Gradients::rotary(RotaryOp op, Value gradient) {
-  if (isActive(op.getTable()))
-    return op.emitError() << "no gradient: the gradient of a rotary table is not derived; leave it out of wrt";
+  if (isActive(op.getTable())) {
+    if (op.getApplied())
+      return op.emitError() << "no gradient: the caller has applied this rotary table, and the tensor as it was before is "
+                            << "not here; leave the table out of wrt, or rotate on load";
+    // A rotation by the opposite angle is the same with x and the gradient exchanged.
+    Value x = op.getTranspose() ? gradient : op.getX(), g = op.getTranspose() ? op.getX() : gradient;
+    add(op.getTable(), RotaryTableGradOp::create(builder, op.getLoc(), inF32(tensorType(op.getTable())), x, g,
+                                                 op.getTable(), op.getStyle()));
+  }
+  if (!isActive(op.getX()))
+    return success();
   // The transpose of a rotation by an angle is the rotation by its opposite.
   Value dx = RotaryOp::create(builder, op.getLoc(), inF32(tensorType(op.getX())), gradient, op.getTable(),
                               op.getStyle(), /*applied=*/false, /*transpose=*/!op.getTranspose());

@@ -94,6 +94,9 @@ private:
     n.note("D_i: the row sum of P o dP, in registers, since a tile sees whole rows; O is not read");
     if (!p.packed.empty())
       n.note("packed gradients: dq, dk and dv are columns of '" + p.packed + "'");
+    for (const TableGradient &g : p.tableGradients)
+      n.note("gradient of the rotary table '" + g.table + "': gradients of the turned tensors are left in f32 scratch memory as "
+             "well, and a kernel behind this one sums them up in a fixed order");
     if (slices > 1)
       n.note("operands in slices of columns: the scores and dP are sums over two, and the second slice of dO is loaded "
              "where the first of V was");
@@ -363,8 +366,10 @@ private:
         product(channel, pairs, /*aTransposed=*/g.name != "dq", operand, false);
         n.pass(pairs), n.pass(operand);
       });
-      n.role("epilogue_" + name, [&](Item) {
+      n.role("epilogue_" + name, [&](Item item) {
         Value from = n.take(channel, 1, Unit::Threads), to = n.take("Out" + channel, 0, Unit::Threads);
+        if (StringRef tensor = StringRef(g.tensor).drop_front(); p.keepsTurned(tensor))
+          StoreScratchOp::create(n.b, loc, Problem::turnedGradient(tensor), item.row, item.rows, item.head, from);
         Value table = rotary.take(n, g.rotation, "epilogue_" + name);
         PairingAttr pairing = table ? PairingAttr::get(n.b.getContext(), pairingOf(*g.rotation)) : PairingAttr();
         CopyOp::create(n.b, loc, from, to, table, pairing);

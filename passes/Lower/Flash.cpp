@@ -108,7 +108,7 @@ private:
     if (p.spec)
       check(declareTables(n.b, p.spec));
     if (range.blocks)
-      TableOp::create(n.b, loc, p.list, p.queries.kind == RowSpace::Kind::Jagged ? 3 : 4, n.b.getI32Type());
+      TableOp::create(n.b, loc, tableSymbol(p.list), p.queries.kind == RowSpace::Kind::Jagged ? 3 : 4, n.b.getI32Type());
     n.note(describe(range) + (range.residual.empty() ? "" : ", and a predicate on what is left"));
     const bool jagged = p.queries.kind == RowSpace::Kind::Jagged;
     n.note(jagged ? heavyFirst() ? "items: from the last row to the first, whose later rows see more keys; heads innermost"
@@ -211,7 +211,7 @@ private:
       return {tile, part, emitBlockCount(n.b, loc, part), n.sub(blocks.end, part.end), n.sub(part.first, blocks.first)};
     }
     if (range.blocks)
-      blocks = emitPickedBlocks(n.b, loc, *range.blocks, p.list, blocks, tile, s.keyRows, item.batch,
+      blocks = emitPickedBlocks(n.b, loc, *range.blocks, tableSymbol(p.list), blocks, tile, s.keyRows, item.batch,
                                 p.listHeads == 1 ? n.i32(0) : item.head);
     if (s.splits != 1) {
       auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());

@@ -108,7 +108,7 @@ llvm::Error fovea::declareTables(OpBuilder &b, attn::SpecOp spec) {
     }
     if (dims > 4)
       return llvm::createStringError("table '" + name + "': expected at most 4 dimensions, found " + llvm::Twine(dims));
-    tile::TableOp::create(b, spec.getLoc(), name, dims, type.getElementType());
+    tile::TableOp::create(b, spec.getLoc(), tile::tableSymbol(name), dims, type.getElementType());
   }
   return llvm::Error::success();
 }

@@ -56,6 +56,25 @@ static std::string readList(attn::SpecOp spec, Problem &p) {
   return "";
 }
 
+// Fills p.tableGradients; text if one is not as expected.
+static std::string readTableGradients(attn::SpecOp spec, Problem &p) {
+  if (!spec.getEmit() || !spec.getEmit()->getTables())
+    return "";
+  for (StringRef table : spec.getEmit()->getTables().getAsValueRange<StringAttr>()) {
+    TableGradient gradient{table.str(), {}};
+    for (const std::string &tensor : {p.q, p.k, p.v})
+      if (const Rotation *r = p.rotationOf(tensor); r && r->table == table) {
+        if (!r->onLoad)
+          return ("expected the kernel to turn '" + tensor + "' on load, for a gradient of the table '" + table + "'").str();
+        gradient.tensors.push_back(tensor);
+      }
+    if (gradient.tensors.empty())
+      return ("expected a rotary table, for a gradient of '" + table + "'").str();
+    p.tableGradients.push_back(gradient);
+  }
+  return "";
+}
+
 static RowSpace rowSpace(attn::RowsAttr rows) {
   RowSpace space;
   space.kind = rows.getKind() == attn::RowsKind::Jagged  ? RowSpace::Kind::Jagged
@@ -135,6 +154,8 @@ llvm::Expected<Problem> fovea::readProblem(attn::SpecOp spec) {
     return fail("expected the inputs q, k and v");
   if (!rotations.empty())
     return fail(rotations);
+  if (std::string refused = readTableGradients(spec, p); !refused.empty())
+    return fail(refused);
   for (auto &t : {*q, *k, *v})
     if (!t.rows || t.type.getElementType() != q->type.getElementType())
       return fail("expected q, k and v with rows and one element type");
@@ -222,6 +243,12 @@ llvm::Error fovea::readBackward(attn::SpecOp backward, Problem &p) {
       // In front of the products, or transposed behind the sums.
       Operation *source = rotary.getX().getDefiningOp();
       rotariesFit &= rotary.getTranspose() ? isa_and_nonnull<attn::CombineOp, attn::CombineQueriesOp>(source) : !source;
+    } else if (auto table = dyn_cast<attn::RotaryTableGradOp>(op)) {
+      rotariesFit &= isa<BlockArgument>(table.getX()) &&
+                     isa_and_nonnull<attn::CombineOp, attn::CombineQueriesOp>(table.getGradient().getDefiningOp());
+    } else if (auto sum = dyn_cast<attn::AddOp>(op)) { // of one table's tensors
+      for (Value part : sum->getOperands())
+        others += !isa_and_nonnull<attn::RotaryTableGradOp, attn::AddOp>(part.getDefiningOp());
     } else if (!isa<attn::PatternOp, attn::MapPairsOp, attn::MapElementsOp, attn::YieldOp>(op))
       ++others;
   }
@@ -245,6 +272,8 @@ llvm::Error fovea::readBackward(attn::SpecOp backward, Problem &p) {
   auto yield = cast<attn::YieldOp>(backward.getBody().front().getTerminator());
   for (auto [attr, value] : llvm::zip(yield.getResultNames(), yield.getValues())) {
     StringRef name = cast<StringAttr>(attr).getValue();
+    if (llvm::any_of(p.tableGradients, [&](const TableGradient &g) { return name == "d" + g.table; }))
+      continue;
     if (name == p.packed || name == "d" + p.q || name == "d" + p.k || name == "d" + p.v)
       continue;
     g.outputs.push_back({name.drop_front().str(), {}});

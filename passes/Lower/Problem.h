@@ -4,6 +4,7 @@
 #include "dialect/Attn/Attn.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "passes/Lower/KeyRange.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 #include <string>
@@ -27,6 +28,12 @@ struct RowSpace {
   std::string name = "offsets"; ///< of the offsets (Jagged) or of the length (Dense)
   int64_t count = 0;   ///< Shared: rows that all sequences see
   bool operator==(const RowSpace &o) const { return kind == o.kind && name == o.name && count == o.count; }
+};
+
+/// The gradient of a rotary table that the spec asks for (attn.rotary_table_grad).
+struct TableGradient {
+  std::string table;             ///< its gradient is called "d" + table
+  std::vector<std::string> tensors; ///< of q, k and v: those that it turns, all on load
 };
 
 /// The epilogue in a backward (attn-derive-backward): what takes dout's place in dP = dO V^T and dV = P^T dO, and the
@@ -74,6 +81,18 @@ struct Problem {
   bool backward = false;         ///< dq, dk and dv are wanted, from q, k, v and dout
   std::string packed;            ///< name of the one tensor [rows, dq | dk | dv] of the gradients; empty: three tensors
   std::optional<Rotation> rotaryQ, rotaryK, rotaryV;
+  std::vector<TableGradient> tableGradients;
+
+  const Rotation *rotationOf(llvm::StringRef tensor) const {
+    const std::optional<Rotation> &r = tensor == q ? rotaryQ : tensor == k ? rotaryK : rotaryV;
+    return r ? &*r : nullptr;
+  }
+  /// Whether a table's gradient is summed from that of the turned `tensor`.
+  bool keepsTurned(llvm::StringRef tensor) const {
+    return llvm::any_of(tableGradients, [&](const TableGradient &g) { return llvm::is_contained(g.tensors, tensor); });
+  }
+  /// Scratch memory for the gradient of a turned tensor.
+  static std::string turnedGradient(llvm::StringRef tensor) { return "turned_d" + tensor.str(); }
 
   bool rotatesOnLoad() const {
     auto loads = [](const std::optional<Rotation> &r) { return r && r->onLoad; };

@@ -8,7 +8,7 @@ using namespace fovea;
 using namespace fovea::tile;
 
 RowSum fovea::addSink(NetworkBuilder &n, StringRef sink, Value head, Value top, Value total, Location loc) {
-  Value element = n.lookUpHead(sink, head, top.getType());
+  Value element = n.lookUpHead(tableSymbol(sink), head, top.getType());
   // Rounded once: no fma, whose difference to a newTop beyond 2^31 would be a power of its own.
   Value term = arith::MulFOp::create(n.b, loc, element, n.splat(kLog2e, top.getType()));
   Value newTop = arith::MaximumFOp::create(n.b, loc, top, term);

@@ -151,7 +151,7 @@ llvm::Expected<BoundedInteger> Translation::look(attn::LookupOp op, ArrayRef<Sca
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, p, n);
     indices.push_back(arith::SelectOp::create(b, loc, inside, row, integers.constant(-1).value));
   }
-  StringRef name = spec.getInputName(argument.getArgNumber());
+  std::string name = tile::tableSymbol(spec.getInputName(argument.getArgNumber()));
   return Scalar{tile::LookupOp::create(b, loc, type.getElementType(), name, indices),
                 BoundedIntegers::kLeast32, BoundedIntegers::kGreatest32};
 }

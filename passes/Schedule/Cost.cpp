@@ -354,6 +354,11 @@ private:
             compute(n - polynomial + 7 * polynomial), c.fma += 8 * polynomial / rates.issue;
         })
         .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp, StorePartialOp>([](auto) {}) // parts are for idle chips
+        .Case([&](StoreScratchOp store) {
+          compute(2 * slotElements(store.getSlot()));
+          if (inTmem(store.getSlot()))
+            tensorTraffic(slotBytes(store.getSlot()));
+        })
         .Case([&](ScaleOp scale) {
           if (inTmem(scale.getSlot()))
             return arithmetic(slotElements(scale.getSlot())), tensorTraffic(2 * slotBytes(scale.getSlot()));

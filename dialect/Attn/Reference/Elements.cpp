@@ -71,6 +71,11 @@ void rowDotOfElements(const Batch &batch, const TensorValue &lhs, const TensorVa
   }));
 }
 
+static llvm::Error tooShort(const Batch &batch, const TensorValue &table, RowsAttr rows, int64_t b) {
+  return llvm::createStringError(llvm::formatv("rotary table: expected a row for each position, found {0} rows for "
+                                               "the {1} of sequence {2}", table.sizes[0], batch.length(rows, b), b).str());
+}
+
 llvm::Expected<TensorValue> rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const TensorValue &table) {
   AttnTensorType type = cast<AttnTensorType>(op.getResult().getType());
   TensorValue result = makeTensor(batch, type, NAN, x.heads(), x.features());
@@ -82,9 +87,7 @@ llvm::Expected<TensorValue> rotary(const Batch &batch, RotaryOp op, const Tensor
   int64_t half = x.features() / 2;
   llvm::Error error = forEachRow(batch, x.type.getRows(), [&](int64_t b, int64_t i, int64_t flat) -> llvm::Error {
     if (byPosition && i >= table.sizes[0])
-      return llvm::createStringError(llvm::formatv("rotary table: expected a row for each position, found {0} rows for "
-                                                   "the {1} of sequence {2}", table.sizes[0],
-                                                   batch.length(x.type.getRows(), b), b).str());
+      return tooShort(batch, table, x.type.getRows(), b);
     const double *sines = table.data->data() + (byPosition ? i : flat) * x.features();
     const double *cosines = sines + half;
     for (int64_t h = 0; h < x.heads(); ++h)
@@ -95,6 +98,32 @@ llvm::Expected<TensorValue> rotary(const Batch &batch, RotaryOp op, const Tensor
         double sine = op.getTranspose() ? -sines[m] : sines[m];
         result.row(flat, h)[first] = x0 * cosines[m] - x1 * sine;
         result.row(flat, h)[second] = x1 * cosines[m] + x0 * sine;
+      }
+    return llvm::Error::success();
+  });
+  if (error)
+    return std::move(error);
+  return result;
+}
+
+llvm::Expected<TensorValue> rotaryTableGrad(const Batch &batch, RotaryTableGradOp op, const TensorValue &x,
+                                            const TensorValue &gradient, const TensorValue &like) {
+  TensorValue result{cast<AttnTensorType>(op.getResult().getType()), like.sizes,
+                     std::make_shared<std::vector<double>>(like.data->size())};
+  const bool byPosition = like.type.getAxes()[0].getKind() == AxisKind::Extent;
+  const bool interleaved = op.getStyle() == RotaryStyle::Interleaved;
+  const int64_t half = x.features() / 2;
+  llvm::Error error = forEachRow(batch, x.type.getRows(), [&](int64_t b, int64_t i, int64_t flat) -> llvm::Error {
+    if (byPosition && i >= like.sizes[0])
+      return tooShort(batch, like, x.type.getRows(), b);
+    double *sines = result.data->data() + (byPosition ? i : flat) * x.features(), *cosines = sines + half;
+    for (int64_t h = 0; h < x.heads(); ++h)
+      for (int64_t m = 0; m < half; ++m) {
+        int64_t first = interleaved ? 2 * m : m, second = interleaved ? 2 * m + 1 : m + half;
+        double x0 = x.row(flat, h)[first], x1 = x.row(flat, h)[second];
+        double g0 = gradient.row(flat, h)[first], g1 = gradient.row(flat, h)[second];
+        sines[m] += g1 * x0 - g0 * x1;
+        cosines[m] += g0 * x0 + g1 * x1;
       }
     return llvm::Error::success();
   });

@@ -18,6 +18,8 @@ llvm::Error scatterColumns(const Batch &batch, int64_t b, size_t points, const E
 void rowDotOfElements(const Batch &batch, const TensorValue &lhs, const TensorValue &rhs, TensorValue &result);
 /// Fails when a table by position is shorter than a sequence.
 llvm::Expected<TensorValue> rotary(const Batch &batch, RotaryOp op, const TensorValue &x, const TensorValue &table);
+llvm::Expected<TensorValue> rotaryTableGrad(const Batch &batch, RotaryTableGradOp op, const TensorValue &x,
+                                            const TensorValue &gradient, const TensorValue &like);
 TensorValue dequant(const Batch &batch, DequantOp op, const TensorValue &data, const TensorValue &scales);
 TensorValue sumSequences(const Batch &batch, SumSequencesOp op, const TensorValue &input);
 TensorValue pack(const Batch &batch, PackOp op, llvm::ArrayRef<const TensorValue *> inputs);

@@ -270,6 +270,14 @@ llvm::Error Run::evaluate(Operation *op) {
         define(op.getResult(), std::move(*rotated));
         return done();
       })
+      .Case([&](RotaryTableGradOp op) -> llvm::Error {
+        llvm::Expected<TensorValue> sums =
+            rotaryTableGrad(batch, op, tensor(op.getX()), tensor(op.getGradient()), tensor(op.getLike()));
+        if (!sums)
+          return sums.takeError();
+        define(op.getResult(), std::move(*sums));
+        return done();
+      })
       .Case([&](DequantOp op) {
         define(op.getResult(), dequant(batch, op, tensor(op.getData()), tensor(op.getScales())));
         return done();

@@ -65,7 +65,15 @@ func.func private @f() attributes {e = #attn.emit<forward, deterministic>}
 func.func private @f() attributes {e = #attn.emit<forward, packed "dz">}
 
 // -----
-// expected-error @+1 {{expected lse, backward, deterministic or packed, found 'both'}}
+// expected-error @+1 {{expected backward beside tables, which describes the gradients (attn.emit-C1)}}
+func.func private @f() attributes {e = #attn.emit<forward, tables ["t"]>}
+
+// -----
+// expected-error @+1 {{expected names of tables as strings, found [1] (attn.emit-C1)}}
+func.func private @f() attributes {e = #attn.emit<forward, backward, tables [1]>}
+
+// -----
+// expected-error @+1 {{expected lse, backward, deterministic, packed or tables, found 'both'}}
 func.func private @f() attributes {e = #attn.emit<forward, both>}
 
 // -----

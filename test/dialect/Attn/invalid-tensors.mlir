@@ -39,6 +39,26 @@ func.func @rotary(%x: !X, %t: !T) {
 
 // -----
 !X = !attn.tensor<dense("s") x heads(4) x 64 x bf16>
+!Y = !attn.tensor<dense("s") x heads(2) x 64 x bf16>
+!T = !attn.tensor<? x 64 x f32>
+func.func @rotary_table_grad(%x: !X, %g: !Y, %t: !T) {
+  // expected-error @+1 {{expected two floating rows x heads x features of one shape and a table that rotates such, found}}
+  %y = attn.rotary_table_grad %x, %g like %t halves : (!X, !Y, !T) -> !T
+  return
+}
+
+// -----
+!X = !attn.tensor<dense("s") x heads(4) x 64 x bf16>
+!T = !attn.tensor<? x 64 x f32>
+!U = !attn.tensor<? x 32 x f32>
+func.func @rotary_table_grad(%x: !X, %t: !T) {
+  // expected-error @+1 {{expected a result shaped like the table '!attn.tensor<? x 64 x f32>', found '!attn.tensor<? x 32 x f32>' (attn.rotary_table_grad-C2)}}
+  %y = attn.rotary_table_grad %x, %x like %t halves : (!X, !X, !T) -> !U
+  return
+}
+
+// -----
+!X = !attn.tensor<dense("s") x heads(4) x 64 x bf16>
 !C = !attn.tensor<dense("s") x heads(4) x 2 x f8E8M0FNU>
 func.func @dequant(%x: !X, %c: !C) {
   // expected-error @+1 {{expected rows x heads x features of f8E4M3FN and scales of f8E8M0FNU}}

@@ -13,9 +13,9 @@
 
 // CHECK-LABEL: attn.spec @forward(q = %q: !attn.tensor<jagged("qs") x heads(4) x 64 x bf16>, k = %k: !attn.tensor<jagged("ks") x heads(2) x 64 x bf16>,
 // CHECK-SAME: picks = %picks: !attn.tensor<blocks(128, jagged("qs")) x heads(1) x ? x i32>
-// CHECK-SAME: attributes {emit = #attn.emit<forward, lse, backward, deterministic, packed "dz">, schedule = {sm_100a = {stages = 3 : i64}}}
+// CHECK-SAME: attributes {emit = #attn.emit<forward, lse, backward, deterministic, packed "dz", tables ["angles", "u"]>, schedule = {sm_100a = {stages = 3 : i64}}}
 attn.spec @forward(q = %q : !Q, k = %k : !K, v = %v : !K, picks = %picks : !P, slope = %slope : !C)
-    attributes {emit = #attn.emit<forward, lse, backward, deterministic, packed "dz">,
+    attributes {emit = #attn.emit<forward, lse, backward, deterministic, packed "dz", tables ["angles", "u"]>,
                 schedule = {sm_100a = {stages = 3 : i64}}} {
   // CHECK: attn.pattern #attn.full -> !attn.mask<jagged("qs") x jagged("ks")>
   %full = attn.pattern #attn.full -> !M
@@ -119,6 +119,8 @@ attn.spec @shared(q = %q : !R, x = %x : !E) {
 attn.spec @rotated(q = %q : !Q, k = %k : !Q, table = %table : !T, own = %own : !attn.tensor<jagged("qs") x 64 x bf16>) {
   // CHECK: attn.rotary %q, %table interleaved applied : (
   %a = attn.rotary %q, %table interleaved applied : (!Q, !T) -> !Q
+  // CHECK: attn.rotary_table_grad %q, %q like %table interleaved : (
+  %g = attn.rotary_table_grad %q, %q like %table interleaved : (!Q, !Q, !T) -> !T
   // CHECK: attn.rotary %q, %own halves transpose : (
   %b = attn.rotary %q, %own halves transpose : (!Q, !attn.tensor<jagged("qs") x 64 x bf16>) -> !Q
   // CHECK: attn.pack %{{.*}}, %{{.*}} : (

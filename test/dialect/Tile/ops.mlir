@@ -110,6 +110,8 @@ tile.kernel @roles target("sm_100a") schedule #fused {
     %out = tile.take @Out[0] for threads : <64x16xbf16, smem>
     // CHECK: tile.write %{{.*}} into %{{.*}} : tensor<64x16xf32, #tile.regs<fragment>>, <64x16xbf16, smem>
     tile.write %b into %out : tensor<64x16xf32, #tile.regs<fragment>>, <64x16xbf16, smem>
+    // CHECK: tile.store_scratch "turned_dq"[%{{.*}}, %{{.*}}, %{{.*}}] from %{{.*}} : <64x16xf32, tmem>
+    tile.store_scratch "turned_dq"[%row, %rows, %head] from %s1 : <64x16xf32, tmem>
     // CHECK: tile.copy %{{.*}} into %{{.*}} : <64x16xf32, tmem>, <64x16xbf16, smem>
     tile.copy %s1 into %out : <64x16xf32, tmem>, <64x16xbf16, smem>
     tile.pass %s1 : <64x16xf32, tmem>

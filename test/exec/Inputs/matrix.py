@@ -1,5 +1,5 @@
 # test/exec/Inputs/matrix.py - matrix.py FOVEA TARGET CASE... [-- OPTION...]: `fovea check` on block_diagonal specs.
-# A CASE is dtype:heads:D:Dv:N[:lse][:backward][:packed][:sink], e.g. bf16:2:96:64:32:lse, also with origins, as in
+# A CASE is dtype:heads:D:Dv:N[:lse][:backward][:packed][:sink][:tables], e.g. bf16:2:96:64:32:lse, also with origins, as in
 # bf16:2:64:64:64,q=t/halves/on_load, settings of a schedule, as in bf16:2:64:64:64,roles=split,stages=2, and an epilogue, as in
 # bf16:2:64:64:64:backward,epilogue=o*sigmoid(gate)+residual (a comma is written ';'). Every case
 # must end in PASS, with more than 45 dB (42 dB where a rotary embedding is turned) in every gradient, and without a finding of the
@@ -21,6 +21,7 @@ for case in cases:
     shape, *settings = case.split(",")
     dtype, heads, depth, depth_v, block, *words = shape.split(":")
     origins = {s[0]: s[2:].split("/") for s in settings if s[1] == "="}
+    tables = sorted({origin[0] for origin in origins.values()}) if "tables" in words else []
     settings = [s for s in settings if s[1] != "="]
     epilogue = "".join(s[len("epilogue="):].replace(";", ",") for s in settings if s.startswith("epilogue="))
     settings = [s for s in settings if not s.startswith("epilogue=")]
@@ -30,7 +31,8 @@ for case in cases:
                               (f" = rotary({', '.join(origins[name])})" if name in origins else ""))
     emit = ["forward(lse)" if "lse" in words else "forward"]
     if "backward" in words:
-        emit.append("backward(packed dz)" if "packed" in words else "backward")
+        options_of = (["packed dz"] if "packed" in words else []) + ["d" + table for table in tables]
+        emit.append(f"backward({', '.join(options_of)})" if options_of else "backward")
     text = f"""attention case {{
       {tensor("q", depth)}
       {tensor("k", depth)}
@@ -53,7 +55,7 @@ for case in cases:
         least = 42 if origins else 45
         names = {output["output"] for output in report["outputs"]}
         wanted = {"o"} | ({"lse"} if "lse" in words else set()) | (set() if not more else {"dz"} if "packed" in words else {"dq", "dk", "dv"})
-        wanted |= {"d" + name for name in elements if more}
+        wanted |= {"d" + name for name in elements + tables if more}
         # An exact result (no row, or one key a row) has no ratio.
         quiet = [o for o in report["outputs"] if o["output"].startswith("d") and o["snr_db"] is not None and o["snr_db"] < least and o["max_error"] > o["rounding_floor"]]
         ok = report["pass"] and names == wanted and not quiet and "fovea emulator: report" not in run.stderr

@@ -181,6 +181,41 @@ TEST(Gradient, RotaryOnTheLoadPathAndHeadsKnownAtLaunch) {
   Lengths lengths = {{{"lens", {5, 0, 3}}}, {}, 1, /*tables=*/9, /*launchHeads=*/3};
   checkGradients(module, lengths);
   checkGradients(module, lengths, with(true, RowStatistic::FromOutput));
+  // Of the table itself: over both tensors, all heads, and the sequences that reach a position. None reaches the last four.
+  BackwardOptions byTable;
+  byTable.wrt = {"q", "k", "table"};
+  checkGradients(module, lengths, byTable);
+  mlir::FailureOr<SpecOp> backward = deriveBackward(module.spec(), byTable);
+  ASSERT_TRUE(succeeded(backward));
+  NamedTensors inputs = randomLaunch(module.spec(), lengths);
+  inputs.tensors["dout"] = run(module.spec(), inputs).tensors.at("o");
+  HostTensor dtable = run(*backward, inputs).tensors.at("dtable");
+  ASSERT_EQ(dtable.shape, (std::vector<int64_t>{9, 8}));
+  for (int64_t m = 0; m < 8; ++m) {
+    EXPECT_NE(dtable.at({4, m}), 0);
+    EXPECT_EQ(dtable.at({5, m}), 0);
+    EXPECT_EQ(dtable.at({8, m}), 0);
+  }
+}
+
+TEST(Gradient, OfARotaryTableWithARowPerToken) {
+  SpecModule module = SpecModule::parse(R"(
+    !Q = !attn.tensor<jagged("lens") x heads(2) x 8 x f32>
+    !M = !attn.mask<jagged("lens") x jagged("lens")>
+    !S = !attn.pairs<jagged("lens") x jagged("lens") x heads(2) x f32>
+    !T = !attn.tensor<jagged("lens") x 8 x f32>
+    attn.spec @a(q = %q : !Q, k = %k : !Q, v = %v : !Q, angles = %angles : !T, others = %others : !T)
+        attributes {emit = #attn.emit<forward, backward, tables ["angles", "others"]>} {
+      %rq = attn.rotary %q, %angles interleaved : (!Q, !T) -> !Q
+      %rk = attn.rotary %k, %angles halves : (!Q, !T) -> !Q
+      %rv = attn.rotary %v, %others halves transpose : (!Q, !T) -> !Q
+      %m = attn.pattern #attn.block_diagonal<4> -> !M
+      %s = attn.dots %rq, %rk where %m : (!Q, !Q, !M) -> !S
+      %p, %lse = attn.softmax %s : !S -> !S, !attn.tensor<jagged("lens") x heads(2) x f32>
+      %o = attn.combine %p, %rv : (!S, !Q) -> !Q
+      attn.yield o = %o : !Q
+    })");
+  checkGradients(module, {{{"lens", {5, 0, 3}}}});
 }
 
 /// A softmax with a sink: what it takes from a row, and its own gradient, from recomputed and from given statistics.
