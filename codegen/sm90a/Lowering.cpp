@@ -87,14 +87,18 @@ public:
         ended = i + 1;
     if (ended == 0)
       return success();
-    SmallVector<Value> all;
+    // Each accumulator once, though several products may add to it: a register that is tied twice is copied in flight.
+    SmallVector<SmallVector<Value> *> accumulators;
     for (size_t i = 0; i < ended; ++i)
-      llvm::append_range(all, e.slotRegisters(pending[i].getD()));
+      if (auto *registers = &e.slotRegisters(pending[i].getD()); !llvm::is_contained(accumulators, registers))
+        accumulators.push_back(registers);
+    SmallVector<Value> all;
+    for (SmallVector<Value> *registers : accumulators)
+      llvm::append_range(all, *registers);
     ArrayRef<Value> rest = all = wgmmaWait(e.b, e.loc, uint32_t(pending.size() - ended), all);
-    for (size_t i = 0; i < ended; ++i) {
-      SmallVector<Value> &registers = e.slotRegisters(pending[i].getD());
-      llvm::copy(rest.take_front(registers.size()), registers.begin());
-      rest = rest.drop_front(registers.size());
+    for (SmallVector<Value> *registers : accumulators) {
+      llvm::copy(rest.take_front(registers->size()), registers->begin());
+      rest = rest.drop_front(registers->size());
     }
     pending.erase(pending.begin(), pending.begin() + ended);
     return success();
