@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # test/device/exec.py - the checks of test/exec on a GPU: every shape, pattern, score and schedule that the emulator is tested with
-"""exec.py FOVEA [-j 8] [-k WORD] [--device cuda:0]: the RUN lines of test/exec/*-sm_90a.test that compare with f64 (`fovea check`, matrix.py,
+"""exec.py FOVEA [-j 8] [-k WORD] [--device cuda:0] [--runtime libfovea_runtime.so]: the RUN lines of test/exec/*-sm_90a.test that compare with f64 (`fovea check`, matrix.py,
 adversarial.py, lists.py), on a GPU instead of the emulator. One line each: PASS or FAIL, and what it ran. Exit status 1 if one fails."""
 import argparse, os, re, shlex, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -38,9 +38,12 @@ if __name__ == "__main__":
     parser.add_argument("fovea")
     parser.add_argument("-j", type=int, default=8)
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--runtime", help="for kernels that are changed after they were compiled; else ../lib of FOVEA")
     parser.add_argument("-k", default="", help="only tests whose name contains this")
     a = parser.parse_args()
     os.environ["FOVEA_TEST_DEVICE"] = a.device
+    if a.runtime:
+        os.environ["FOVEA_TEST_RUNTIME"] = str(Path(a.runtime).resolve())
     chosen = {tuple(command): test for test, command in commands(a.fovea, a.device) if a.k in test} # policies aside, some are the same
     cases = failed = 0
     with ThreadPoolExecutor(a.j) as pool:

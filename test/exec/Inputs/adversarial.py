@@ -69,7 +69,7 @@ def compileCold(spec, folder):
 
 
 def launch(manifest, inputs, outputs, folder, policy):
-    library = os.path.join(os.path.dirname(os.path.abspath(fovea)), "../lib/libfovea_runtime.so")
+    library = os.environ.get("FOVEA_TEST_RUNTIME", os.path.join(os.path.dirname(os.path.abspath(fovea)), "../lib/libfovea_runtime.so"))
     files = [f"{name[2:]}={file}" for name, file in zip(inputs[::2], inputs[1::2])]
     done = subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "artefact.py"), library, device, manifest, folder,
                            *files, *outputs], capture_output=True, text=True,
