@@ -67,7 +67,7 @@ public:
       params.push_back({pointerType(b, Global)});
       params.append(table.getDims(), {b.getI32Type()});
       params.append(table.getDims() - 1, {b.getI64Type()});
-      tableNames.push_back(table.getSymName().str());
+      tableNames.push_back(table.getPassedName().str());
     }
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     b.setInsertionPointToEnd(module->getBody());
