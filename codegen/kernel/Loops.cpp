@@ -162,7 +162,6 @@ void Emitter::emitSkippedBlocks(SkipBlocksOp op, Value count) {
   Block &body = (*op->getBlock()->getOps<LoopOp>().begin()).getBody().front();
   const auto before = group.before;
   SmallVector<int64_t> depths;
-  SmallVector<Value> rings;
   for (auto &entry : group.block)
     depths.push_back(entry.first);
   llvm::sort(depths);

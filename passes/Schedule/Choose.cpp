@@ -239,6 +239,10 @@ private:
       c.refuse("has all keys of a tile in it: splits belong to loops over key blocks");
     if (o.packed && *o.packed != 1)
       c.refuse("has the rows of one head in a tile: packed belongs to loops over key blocks");
+    if (o.keyRows && *o.keyRows != p.block)
+      c.refuse("has the " + std::to_string(p.block) + " keys of its own blocks: another tile_n belongs to loops over key blocks");
+    if (o.softmax && *o.softmax != "exact")
+      c.refuse("knows the maximum of each row: softmax : max_free belongs to loops over key blocks");
   }
 
   std::string pName(bool tmem) const { return !target.tcgen05 ? "" : tmem ? ", P in TMEM" : ", P in SMEM"; }
