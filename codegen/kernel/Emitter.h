@@ -75,6 +75,8 @@ public:
   /// Runs `body` unless the launch splits the keys of tiles: an item's output is not the tile's then.
   void unlessSplit(llvm::function_ref<void()> body);
   int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
+  /// Queries of a tile that each team of the group has.
+  int64_t teamQueries() const { return schedule.tileQueries() / int64_t(tile::GroupOp(group.op).getTeams()); }
   int64_t teamThreads() const { return groupThreads() / int64_t(tile::GroupOp(group.op).getTeams()); }
   /// Slot and parity at a channel or barrier of this depth; `visit` as in tile.take.
   const GroupState::Ring &ring(int64_t depth, std::optional<uint64_t> visit);
@@ -147,6 +149,11 @@ private:
   ArrayRef<Value> restoreCarried(ValueRange values, ValueRange inits,
                                  ArrayRef<std::pair<tile::ChannelOp, Value>> channels, ArrayRef<Value> flat);
   void advanceBlocks();
+  /// Depths of the rings in group.block, ascending.
+  SmallVector<int64_t> blockDepths() const;
+  /// group.block as values that a region can yield, by depth, and from such values.
+  SmallVector<Value> blockRings() const;
+  void setBlockRings(ValueRange rings);
   mlir::LogicalResult emitOp(mlir::Operation &op);
   bool isLeaderOp(mlir::Operation &op);
   mlir::LogicalResult emitLeaderOp(mlir::Operation &op);

@@ -43,6 +43,28 @@ void Emitter::advanceBlocks() {
     at = advance(at, depth);
 }
 
+SmallVector<int64_t> Emitter::blockDepths() const {
+  SmallVector<int64_t> depths(llvm::make_first_range(group.block));
+  llvm::sort(depths);
+  return depths;
+}
+
+SmallVector<Value> Emitter::blockRings() const {
+  SmallVector<Value> rings;
+  for (int64_t depth : blockDepths()) {
+    GroupState::Ring at = group.block.lookup(depth);
+    rings.append({at.slot, at.parity});
+  }
+  return rings;
+}
+
+void Emitter::setBlockRings(ValueRange rings) {
+  for (int64_t depth : blockDepths()) {
+    group.block[depth] = {rings[0], rings[1]};
+    rings = rings.drop_front(2);
+  }
+}
+
 namespace {
 // Channels in registers whose contents enter a region from outside, or leave it: first read there, or only scaled.
 // A product without `accumulate` and a write begin with fresh registers.
@@ -111,10 +133,7 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
     }
     llvm::append_range(init, registers);
   }
-  SmallVector<int64_t> depths;
-  for (auto &entry : group.block)
-    depths.push_back(entry.first);
-  llvm::sort(depths);
+  const SmallVector<int64_t> depths = blockDepths();
   auto rings = [&] {
     SmallVector<Value> values;
     for (int64_t depth : depths)
@@ -161,25 +180,11 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
 void Emitter::emitSkippedBlocks(SkipBlocksOp op, Value count) {
   Block &body = (*op->getBlock()->getOps<LoopOp>().begin()).getBody().front();
   const auto before = group.before;
-  SmallVector<int64_t> depths;
-  for (auto &entry : group.block)
-    depths.push_back(entry.first);
-  llvm::sort(depths);
-  auto state = [&] {
-    SmallVector<Value> values;
-    for (int64_t depth : depths)
-      values.append({group.block[depth].slot, group.block[depth].parity});
-    return values;
-  };
-  auto restore = [&](ValueRange values) {
-    for (auto [i, depth] : llvm::enumerate(depths))
-      group.block[depth] = {values[2 * i], values[2 * i + 1]};
-  };
-  auto loop = scf::ForOp::create(b, loc, i32(0), count, i32(1), state());
+  auto loop = scf::ForOp::create(b, loc, i32(0), count, i32(1), blockRings());
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    restore(loop.getRegionIterArgs());
+    setBlockRings(loop.getRegionIterArgs());
     group.before = group.block;
     for (uint64_t visit : {0, 1})
       for (Operation &event : body) {
@@ -189,9 +194,9 @@ void Emitter::emitSkippedBlocks(SkipBlocksOp op, Value count) {
           emitArrive(arrive);
       }
     advanceBlocks();
-    scf::YieldOp::create(b, loc, state());
+    scf::YieldOp::create(b, loc, blockRings());
   }
-  restore(loop.getResults());
+  setBlockRings(loop.getResults());
   group.before = before;
 }
 

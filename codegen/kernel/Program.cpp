@@ -22,14 +22,9 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
 
 // A team beyond the last row of its item keeps up with the barriers and does nothing else.
 LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
-  const int64_t ownRows = schedule.tileRows / int64_t(GroupOp(group.op).getTeams());
-  Value hasRows = cmp(LLVM::ICmpPredicate::slt, mul(group.team, i32(ownRows / schedule.packed)), item.values[1]);
+  Value hasRows = cmp(LLVM::ICmpPredicate::slt, mul(group.team, i32(teamQueries())), item.values[1]);
   const auto before = group;
-  SmallVector<int64_t> depths;
-  for (auto &entry : group.block)
-    depths.push_back(entry.first);
-  llvm::sort(depths);
-  SmallVector<Type> types(2 * depths.size(), b.getI32Type());
+  SmallVector<Type> types(2 * group.block.size(), b.getI32Type());
   auto branch = scf::IfOp::create(b, loc, types, hasRows, /*withElseRegion=*/true);
   LogicalResult result = success();
   for (bool works : {true, false}) {
@@ -42,24 +37,20 @@ LogicalResult Emitter::emitTeamProgram(Block &block, const WorkItem &item) {
     for (auto skip : block.getOps<SkipBlocksOp>())
       emitSkippedBlocks(skip, scalars[skip.getBehind()]);
     idle = false;
-    SmallVector<Value> rings;
-    for (int64_t depth : depths)
-      rings.append({group.block[depth].slot, group.block[depth].parity});
-    scf::YieldOp::create(b, loc, rings);
+    scf::YieldOp::create(b, loc, blockRings());
   }
   group = before;
-  for (auto [i, depth] : llvm::enumerate(depths))
-    group.block[depth] = {branch.getResult(2 * i), branch.getResult(2 * i + 1)};
+  setBlockRings(branch.getResults());
   return result;
 }
 
 // A team's rows of a tile; the last row where it has none.
 void Emitter::emitTeamRows(TeamRowsOp op) {
-  const int64_t ownRows = schedule.tileQueries() / int64_t(GroupOp(group.op).getTeams());
+  const int64_t own = teamQueries();
   Value rows = scalars[op.getRows()];
-  Value skipped = LLVM::SMinOp::create(b, loc, mul(group.team, i32(ownRows)), sub(rows, i32(1)));
+  Value skipped = LLVM::SMinOp::create(b, loc, mul(group.team, i32(own)), sub(rows, i32(1)));
   scalars[op.getTeamFirst()] = add(scalars[op.getFirst()], skipped);
-  scalars[op.getTeamRows()] = LLVM::SMinOp::create(b, loc, sub(rows, skipped), i32(ownRows));
+  scalars[op.getTeamRows()] = LLVM::SMinOp::create(b, loc, sub(rows, skipped), i32(own));
 }
 
 LogicalResult Emitter::emitBody(Block &block) {
