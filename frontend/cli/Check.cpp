@@ -53,12 +53,25 @@ static llvm::json::Object toJson(const Comparison &c) {
                             {"pass", c.passes()}};
 }
 
-static int report(const CheckArguments &arguments, const DeviceChoice &choice,
+/// "8 sequences of 1 to 256 rows", or by the names that --lengths gave.
+static std::string sizeText(const BatchSize &size) {
+  auto range = [](const Lengths &lengths) {
+    return std::to_string(lengths.shortest) + " to " + std::to_string(lengths.longest) + " rows";
+  };
+  std::string text = std::to_string(size.batch) + " sequences of ";
+  if (size.named.empty())
+    return text + range(size.lengthsOf(""));
+  const char *separator = "";
+  for (const auto &[name, lengths] : size.named)
+    text += separator + range(lengths) + " (" + name + ")", separator = ", ";
+  return text;
+}
+
+static int report(const CheckArguments &arguments, const BatchSize &size, const DeviceChoice &choice,
                   const std::vector<Comparison> &comparisons, int64_t rows) {
   bool pass = !comparisons.empty();
   for (const Comparison &c : comparisons)
     pass &= c.passes();
-  const BatchSize &size = arguments.size;
   if (arguments.json) {
     llvm::json::Array outputs;
     for (const Comparison &c : comparisons)
@@ -70,8 +83,7 @@ static int report(const CheckArguments &arguments, const DeviceChoice &choice,
                  << "\n";
   } else {
     llvm::outs() << choice.device.description() << "\n"
-                 << size.batch << " sequences of " << size.shortest << " to " << size.longest << " rows, seed "
-                 << size.seed << "; error against f64, beside a plain 16-bit computation of the same\n"
+                 << sizeText(size) << ", seed " << size.seed << "; error against f64, beside a plain 16-bit computation of the same\n"
                  << comparisonTable(comparisons) << (pass ? "PASS" : "FAIL") << "\n";
   }
   return pass ? kSuccess : kFailure;
@@ -90,7 +102,10 @@ int checkCommand(const CheckArguments &arguments) {
   if (!loaded.kernels)
     return kFailure;
   SpecOp forward = Session::forwardOf(*loaded.spec);
-  Expected<Arrays> inputs = randomInputs(forward, arguments.size);
+  Expected<BatchSize> size = fitTo(forward, arguments.size);
+  if (!size)
+    return fail(size.message());
+  Expected<Arrays> inputs = randomInputs(forward, *size);
   if (!inputs)
     return fail(inputs.message());
   int64_t rows = inputs->count("q") && !inputs->at("q").shape.empty() ? inputs->at("q").shape[0] : 0;
@@ -102,7 +117,7 @@ int checkCommand(const CheckArguments &arguments) {
     Expected<SpecOp> backward = Session::backwardOf(*loaded.spec);
     if (!backward)
       return fail(backward.message());
-    Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, outputs, arguments.size);
+    Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, outputs, *size);
     if (!more)
       return fail(more.message());
     Expected<std::vector<Comparison>> gradients = checkOperation(*loaded.kernels, "backward", *backward, *more, unused);
@@ -110,7 +125,7 @@ int checkCommand(const CheckArguments &arguments) {
       return fail(gradients.message());
     results->insert(results->end(), gradients->begin(), gradients->end());
   }
-  return report(arguments, *choice, *results, rows);
+  return report(arguments, *size, *choice, *results, rows);
 }
 
 } // namespace fovea::cli

@@ -99,7 +99,10 @@ int evalCommand(const EvalArguments &arguments) {
       return fail(backward.message());
     spec = *backward;
   }
-  Expected<Arrays> inputs = arguments.random ? randomInputs(forward, arguments.size)
+  Expected<BatchSize> size = fitTo(forward, arguments.size);
+  if (!size)
+    return fail(size.message());
+  Expected<Arrays> inputs = arguments.random ? randomInputs(forward, *size)
                                              : readInputs(forward, filesOf(forward, spec, arguments.files));
   if (!inputs)
     return fail(inputs.message());
@@ -107,7 +110,7 @@ int evalCommand(const EvalArguments &arguments) {
   if (!result)
     return fail(llvm::toString(result.takeError()));
   if (arguments.backward) {
-    inputs = arguments.random ? backwardInputs(forward, spec, *inputs, *result, arguments.size)
+    inputs = arguments.random ? backwardInputs(forward, spec, *inputs, *result, *size)
                               : readInputs(spec, filesOf(spec, forward, arguments.files), savedOutputs(forward, spec, *result));
     if (!inputs)
       return fail(inputs.message());

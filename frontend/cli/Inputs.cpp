@@ -21,20 +21,21 @@ DType dtypeOf(mlir::Type type) {
   return type.isInteger(64) ? DType::I64 : DType::I32;
 }
 
-static void collectOffsets(mlir::Type type, std::set<std::string> &names) {
-  for (AxisAttr axis : llvm::cast<AttnTensorType>(type).getAxes())
-    if (axis.getRows() && axis.getRows().getKind() == RowsKind::Jagged)
-      names.insert(axis.getRows().getName().str());
-}
-
-std::vector<std::string> offsetsNames(SpecOp spec) {
+static std::vector<std::string> namesOfRows(SpecOp spec, RowsKind kind) {
   std::set<std::string> names;
+  auto collect = [&](mlir::Type type) {
+    for (AxisAttr axis : llvm::cast<AttnTensorType>(type).getAxes())
+      if (axis.getRows() && axis.getRows().getKind() == kind)
+        names.insert(axis.getRows().getName().str());
+  };
   for (mlir::BlockArgument argument : spec.getBody().getArguments())
-    collectOffsets(argument.getType(), names);
+    collect(argument.getType());
   for (mlir::Value value : spec.getYield().getValues())
-    collectOffsets(value.getType(), names);
+    collect(value.getType());
   return {names.begin(), names.end()};
 }
+std::vector<std::string> offsetsNames(SpecOp spec) { return namesOfRows(spec, RowsKind::Jagged); }
+std::vector<std::string> denseNames(SpecOp spec) { return namesOfRows(spec, RowsKind::Dense); }
 
 static std::string allNames(SpecOp spec) {
   std::string text;

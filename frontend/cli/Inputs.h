@@ -4,6 +4,7 @@
 #include "dialect/Attn/Reference/Evaluator.h"
 #include "runtime/abi/Error.h"
 #include "runtime/core/Npy.h"
+#include "runtime/core/Workload.h"
 
 #include <map>
 #include <string>
@@ -21,7 +22,16 @@ struct BatchSize {
   int64_t paddingRows = 3;             ///< rows behind the last sequence of a jagged tensor; inputs hold NaN there
   bool wideOffsets = false;            ///< i64 offsets instead of i32
   std::vector<int64_t> listed;         ///< unless empty, the lengths: `batch` of them, none drawn
+  std::map<std::string, Lengths> named; ///< of the rows of one offsets table or dense dimension, instead of the above
+  bool batchGiven = false;             ///< the user said `batch`: lists must agree with it
+
+  Lengths lengthsOf(const std::string &rows) const;
+  int64_t mostRows() const; ///< of any sequence
 };
+
+/// `size` with `batch` as its lists say. Refused: a name that no rows of `spec` have, lists of different sizes, a list for
+/// dense rows, which all sequences have alike.
+Expected<BatchSize> fitTo(attn::SpecOp spec, BatchSize size);
 
 /// The runtime's name of an element type of `attn`.
 DType dtypeOf(mlir::Type type);
@@ -40,6 +50,8 @@ attn::reference::NamedTensors toNamedTensors(attn::SpecOp spec, const Arrays &ar
 
 /// Names of the offsets tables that jagged inputs or results of `spec` need.
 std::vector<std::string> offsetsNames(attn::SpecOp spec);
+/// Names of the dense rows, `seq` of [batch, seq, …].
+std::vector<std::string> denseNames(attn::SpecOp spec);
 
 /// Rounds an evaluated tensor to `dtype`.
 NpyArray toArray(const attn::reference::HostTensor &tensor, DType dtype);

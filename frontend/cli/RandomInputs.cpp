@@ -52,12 +52,13 @@ private:
 
   void makeOffsets(const std::string &name) {
     std::vector<double> values = {0};
+    const Lengths lengths = size.lengthsOf(name);
     if (auto given = arrays.find(name); given != arrays.end())
       values = decodeElements(given->second.bytes, given->second.dtype);
     else
       for (int64_t b = 0; b < size.batch; ++b)
-        values.push_back(values.back() + double(size.listed.empty() ? random.integer(size.shortest, size.longest)
-                                                                    : size.listed[size_t(b)]));
+        values.push_back(values.back() + double(lengths.listed.empty() ? random.integer(lengths.shortest, lengths.longest)
+                                                                       : lengths.listed[size_t(b)]));
     offsets[name] = std::vector<int64_t>(values.begin(), values.end());
     DType dtype = size.wideOffsets ? DType::I64 : DType::I32;
     if (!arrays.count(name))
@@ -71,7 +72,7 @@ private:
       return table[b + 1] - table[b];
     }
     case RowsKind::Dense:
-      return size.longest;
+      return size.lengthsOf(rows.getName().str()).longest;
     case RowsKind::Fixed:
     case RowsKind::Broadcast:
       return rows.getCount();
@@ -115,7 +116,7 @@ private:
       } else if (mlir::ShapedType::isDynamic(axis.getSize())) {
         // Heads and table lengths known at launch: a few heads, an entry for every distance of two positions, or for
         // every block of keys.
-        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(list ? longestList(list) : size.longest, 1));
+        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(list ? longestList(list) : size.mostRows(), 1));
       } else
         shape.push_back(axis.getSize());
     }
@@ -212,17 +213,57 @@ private:
 
 } // namespace
 
+Lengths BatchSize::lengthsOf(const std::string &rows) const {
+  auto own = named.find(rows);
+  return own != named.end() ? own->second : Lengths{shortest, longest, listed};
+}
+
+int64_t BatchSize::mostRows() const {
+  int64_t most = longest;
+  for (const auto &[name, lengths] : named)
+    most = std::max(most, lengths.longest);
+  return most;
+}
+
+Expected<BatchSize> fitTo(SpecOp spec, BatchSize size) {
+  const std::vector<std::string> jagged = offsetsNames(spec), dense = denseNames(spec);
+  std::string counted = size.batchGiven || !size.listed.empty() ? "--batch or another --lengths" : "";
+  for (const auto &[name, lengths] : size.named) {
+    const bool isDense = llvm::is_contained(dense, name);
+    if (!isDense && !llvm::is_contained(jagged, name)) {
+      std::string all;
+      for (const auto *names : {&jagged, &dense})
+        for (const std::string &known : *names)
+          all += (all.empty() ? "" : ", ") + known;
+      return Error{"--lengths: the spec has no rows of '" + name + "'; it has those of " + (all.empty() ? "none" : all)};
+    }
+    const int64_t sequences = int64_t(lengths.listed.size());
+    if (isDense && sequences > 1)
+      return Error{"--lengths: dense rows are as many in every sequence, '" + name + "' takes one number, found a list of " +
+                   std::to_string(sequences)};
+    if (isDense || sequences == 0)
+      continue;
+    if (!counted.empty() && size.batch != sequences)
+      return Error{"--lengths lists " + std::to_string(sequences) + " sequences of '" + name + "', " + counted + " says " +
+                   std::to_string(size.batch)};
+    size.batch = sequences;
+    counted = "that of '" + name + "'";
+  }
+  return size;
+}
+
 Expected<Arrays> randomInputs(SpecOp spec, const BatchSize &size, const Arrays &given) {
   if (size.batch < 0 || size.shortest < 0 || size.shortest > size.longest)
     return Error{"a batch needs a size of at least 0 and lengths A:B with 0 <= A <= B, found batch " +
                  std::to_string(size.batch) + " and lengths " + std::to_string(size.shortest) + ":" +
                  std::to_string(size.longest)};
   int64_t most = int64_t(1) << 31;
-  int64_t rows = size.listed.empty() ? size.batch * std::max<int64_t>(size.longest, 1)
+  const int64_t longest = size.mostRows();
+  int64_t rows = size.listed.empty() || !size.named.empty() ? size.batch * std::max<int64_t>(longest, 1)
                                      : std::accumulate(size.listed.begin(), size.listed.end(), int64_t(0));
-  if (size.batch > most || size.longest > most || rows > most)
+  if (size.batch > most || longest > most || rows > most)
     return Error{"a random batch of " + std::to_string(size.batch) + " sequences of up to " +
-                 std::to_string(size.longest) + " rows does not fit this machine; use fewer or shorter ones"};
+                 std::to_string(longest) + " rows does not fit this machine; use fewer or shorter ones"};
   return Generator(spec, size, given).run();
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/emulator/driver/EmulateCommand.h"
 #endif
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/InitLLVM.h>
@@ -40,14 +41,16 @@ static cl::opt<std::string> output("o", cl::cat(category), cl::value_desc("PATH"
                                    cl::sub(evalSub), cl::desc("a file with --emit, else a folder"));
 static cl::opt<std::string> device("device", cl::init("emulator"), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub),
                                    cl::sub(runSub), cl::desc("emulator, emulator:TARGET or cuda:N (check, run: the emulator; bench: cuda:0)"));
-static cl::opt<int64_t> batch("batch", cl::init(8), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
+static cl::opt<std::string> batch("batch", cl::value_desc("N"), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                               cl::desc("sequences (8)"));
-static cl::opt<std::string> lengths("lengths", cl::cat(category), cl::value_desc("A:B|LIST"), cl::sub(checkSub),
-                                    cl::sub(benchSub), cl::sub(evalSub),
-                                    cl::desc("rows of a sequence, drawn from A to B (1:256), or of each: 140x500,65536"));
-static cl::opt<int64_t> seq("seq", cl::init(-1), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
+static cl::list<std::string> lengths("lengths", cl::cat(category), cl::value_desc("[NAME=]A:B|LIST"), cl::sub(checkSub),
+                                     cl::sub(benchSub), cl::sub(evalSub),
+                                     cl::desc("rows of a sequence, drawn from A to B (1:256), or of each: 140x500,65536; with the "
+                                              "name of an offsets table or of dense rows, of these (check, eval): --lengths "
+                                              "q_offsets=1:4 --lengths kv_offsets=900:1000"));
+static cl::opt<std::string> seq("seq", cl::value_desc("N"), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                             cl::desc("rows of every sequence, instead of --lengths"));
-static cl::opt<uint64_t> seed("seed", cl::init(0), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
+static cl::opt<std::string> seed("seed", cl::value_desc("N"), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                               cl::desc("of the random data (0)"));
 static cl::opt<bool> wide("i64-offsets", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub),
                           cl::desc("int64 offsets instead of int32"));
@@ -57,9 +60,9 @@ static cl::opt<bool> backward("backward", cl::cat(category), cl::sub(checkSub), 
                               cl::desc("the gradients"));
 static cl::opt<bool> noTileList("no-tile-list", cl::cat(category), cl::sub(benchSub),
                                 cl::desc("let kernels search the offsets for their tiles, where they could be given a list"));
-static cl::opt<int> warmup("warmup", cl::init(10), cl::cat(category), cl::sub(benchSub),
+static cl::opt<std::string> warmup("warmup", cl::value_desc("N"), cl::cat(category), cl::sub(benchSub),
                            cl::desc("launches before the timed ones (10)"));
-static cl::opt<int> repeats("repeats", cl::init(50), cl::cat(category), cl::sub(benchSub),
+static cl::opt<std::string> repeats("repeats", cl::value_desc("N"), cl::cat(category), cl::sub(benchSub),
                             cl::desc("timed launches (50)"));
 static cl::opt<bool> random_("random", cl::cat(category), cl::sub(evalSub), cl::desc("draw the inputs"));
 static cl::opt<bool> json("json", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(evalSub), cl::sub(explainSub),
@@ -100,27 +103,64 @@ static std::map<std::string, std::string> takeFiles(std::vector<const char *> &a
   return files;
 }
 
+/// What is left of them may be options; a name that is none was meant for an input.
+static std::string strayName(const std::vector<const char *> &arguments, cl::SubCommand &command) {
+  const auto &options = cl::getRegisteredOptions(command);
+  for (size_t i = 2; i < arguments.size(); ++i) {
+    llvm::StringRef argument = arguments[i];
+    if (!argument.consume_front("--") || argument.empty())
+      continue;
+    auto [name, value] = argument.split('=');
+    if (options.contains(name))
+      continue;
+    const bool joined = argument.contains('=');
+    const std::string found = joined ? "'" + value.str() + "'" : i + 1 < arguments.size() ? "'" + std::string(arguments[i + 1]) + "'" : "nothing";
+    return "--" + name.str() + " is no option, and as an input of the spec it takes a .npy file, found " + found;
+  }
+  return "";
+}
+
+/// Sets `value` if the option was given. Options are text, since LLVM's parsers of numbers are final and name C++ types.
+template <typename T> static Expected<void> setNumber(const cl::opt<std::string> &option, T &value, T least = 0) {
+  if (!option.getNumOccurrences() || (llvm::to_integer(option.getValue(), value, 10) && value >= least))
+    return {};
+  return Error{"expected --" + option.ArgStr.str() + " of " + std::to_string(least) + " to " +
+               std::to_string(std::numeric_limits<T>::max()) + ", found '" + option + "'"};
+}
+
 static Expected<BatchSize> batchSize() {
   BatchSize size;
-  size.batch = batch;
-  size.seed = seed;
   size.wideOffsets = wide;
-  if (seq.getNumOccurrences() && seq < 0)
-    return Error{"expected --seq of at least 0 rows, found " + std::to_string(seq)};
-  if (seq >= 0)
-    size.shortest = size.longest = seq;
-  if (lengths.empty())
-    return size;
-  if (seq >= 0)
-    return Error{"--lengths and --seq exclude each other"};
-  Expected<Lengths> parsed = parseLengths(lengths);
-  if (!parsed)
-    return Error{"--lengths: " + parsed.message()};
-  size.shortest = parsed->shortest, size.longest = parsed->longest, size.listed = parsed->listed;
-  if (!size.listed.empty() && batch.getNumOccurrences() && batch != int64_t(size.listed.size()))
-    return Error{"--lengths lists " + std::to_string(size.listed.size()) + " sequences, --batch says " + std::to_string(batch)};
-  if (!size.listed.empty())
-    size.batch = int64_t(size.listed.size());
+  size.batchGiven = batch.getNumOccurrences() > 0;
+  int64_t rows = 0;
+  for (const Expected<void> &set : {setNumber(batch, size.batch), setNumber(seq, rows), setNumber(seed, size.seed)})
+    if (!set)
+      return set.error();
+  if (seq.getNumOccurrences())
+    size.shortest = size.longest = rows;
+  bool all = false;
+  for (const std::string &text : lengths) {
+    auto [name, value] = llvm::StringRef(text).rsplit('=');
+    const bool isNamed = llvm::StringRef(text).contains('=');
+    Expected<Lengths> parsed = parseLengths(isNamed ? value.str() : text);
+    if (!parsed)
+      return Error{"--lengths: " + parsed.message()};
+    if (isNamed) {
+      if (!size.named.emplace(name.str(), *parsed).second)
+        return Error{"--lengths gives the rows of '" + name.str() + "' twice"};
+      continue;
+    }
+    if (all)
+      return Error{"--lengths gives all rows twice; rows of their own have a name: --lengths NAME=" + text};
+    if (seq.getNumOccurrences())
+      return Error{"--lengths and --seq exclude each other"};
+    all = true;
+    size.shortest = parsed->shortest, size.longest = parsed->longest, size.listed = parsed->listed;
+    if (!size.listed.empty() && size.batchGiven && size.batch != int64_t(size.listed.size()))
+      return Error{"--lengths lists " + std::to_string(size.listed.size()) + " sequences, --batch says " + std::to_string(size.batch)};
+    if (!size.listed.empty())
+      size.batch = int64_t(size.listed.size());
+  }
   return size;
 }
 
@@ -141,8 +181,11 @@ int main(int argc, char **argv) {
 #endif
   }
   std::map<std::string, std::string> files;
-  if (command == "run" || command == "eval")
+  if (command == "run" || command == "eval") {
     files = takeFiles(arguments);
+    if (std::string wrong = strayName(arguments, command == "run" ? runSub : evalSub); !wrong.empty())
+      return usage(wrong);
+  }
 
   cl::SetVersionPrinter(printVersion);
   for (auto [name, sub] : kCommands)
@@ -165,12 +208,16 @@ int main(int argc, char **argv) {
   if (checkSub)
     return checkCommand({spec, target, device, async, *size, backward, json});
   if (benchSub) {
-    if (warmup < 0 || repeats < 1)
-      return usage("bench needs --warmup of at least 0 and --repeats of at least 1");
+    int before = 10, timed = 50;
+    for (const Expected<void> &set : {setNumber(warmup, before), setNumber(repeats, timed, 1)})
+      if (!set)
+        return usage(set.message());
+    if (!size->named.empty())
+      return usage("bench gives all rows the same lengths; --lengths NAME=... is for check and eval");
     WorkloadSize workload{size->batch, size->shortest, size->longest, size->seed, size->wideOffsets,
                           !noTileList, size->listed};
     std::string where = device.getNumOccurrences() ? device.getValue() : "cuda:0";
-    return benchCommand({spec, target, where, workload, warmup, repeats, backward, json});
+    return benchCommand({spec, target, where, workload, before, timed, backward, json});
   }
   if (runSub)
     return output.empty() ? usage("run needs -o DIR for its outputs")

@@ -27,8 +27,11 @@ void Candidate::needs(int64_t amount, int64_t limit, const char *what) {
 }
 
 void Candidate::refuse(llvm::StringRef why) {
-  excess = 1e6; // a contradiction in what was asked for comes after every lack of room
-  refusal = why.str();
+  // A contradiction in what was asked for comes after every lack of room, and each one more is further away: one that a
+  // choice left to the model would not have must not stand in the message beside those that the spec caused.
+  constexpr double contradiction = 1e6;
+  refusal = excess < contradiction ? why.str() : refusal + ", and " + why.str();
+  excess = excess < contradiction ? contradiction : excess + contradiction;
 }
 
 Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr attr, const Target &target) {

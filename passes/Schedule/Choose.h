@@ -49,6 +49,7 @@ struct Candidate {
   }
   /// Refuses if `amount` of something exceeds its `limit`; of several refusals the greatest excess is kept.
   void needs(int64_t amount, int64_t limit, const char *what);
+  /// Refuses for a contradiction, `why` being "has …: what would work"; several are told one after the other.
   void refuse(llvm::StringRef why);
 };
 

@@ -1,6 +1,7 @@
 // dialect/Attn/Reference/Batch.cpp - which rows each sequence owns, and tensors bound to a launch
 #include "dialect/Attn/Reference/Batch.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -20,6 +21,36 @@ static int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static bool hasBatchDimension(AxisAttr axis) {
   return axis.getRows() &&
          (axis.getRows().getKind() == RowsKind::Dense || axis.getRows().getKind() == RowsKind::Fixed);
+}
+
+/// "[rows of offsets, 2 heads, 96]": the dimensions in memory.
+static std::string dimensionsOf(AttnTensorType type) {
+  std::vector<std::string> parts;
+  auto sized = [](int64_t size, StringRef what) {
+    return ShapedType::isDynamic(size) ? what.str() : std::to_string(size) + (what.empty() ? "" : " ") + what.str();
+  };
+  for (AxisAttr axis : type.getAxes()) {
+    RowsAttr rows = axis.getRows();
+    if (hasBatchDimension(axis))
+      parts.push_back("sequences");
+    if (axis.getKind() == AxisKind::Blocks)
+      parts.push_back("blocks of " + std::to_string(axis.getSize()) + " rows");
+    else if (axis.getKind() == AxisKind::Rows)
+      parts.push_back(rows.getKind() == RowsKind::Jagged || rows.getKind() == RowsKind::Dense
+                          ? "rows of " + rows.getName().getValue().str()
+                          : std::to_string(rows.getCount()) + " rows");
+    else
+      parts.push_back(axis.getKind() == AxisKind::Heads ? sized(axis.getSize(), "heads") : sized(axis.getSize(), ""));
+    if (parts.back().empty())
+      parts.back() = "entries";
+  }
+  return "[" + llvm::join(parts, ", ") + "]";
+}
+static std::string sizesOf(const HostTensor &tensor) {
+  std::vector<std::string> parts;
+  for (int64_t size : tensor.shape)
+    parts.push_back(std::to_string(size));
+  return "[" + llvm::join(parts, ", ") + "]";
 }
 
 //===-- binding ---------------------------------------------------------------------------------------------===//
@@ -51,9 +82,11 @@ llvm::Error Batch::bindTensor(StringRef name, AttnTensorType type, const HostTen
   size_t dimension = 0, rank = 0;
   for (AxisAttr axis : type.getAxes())
     rank += hasBatchDimension(axis) ? 2 : 1;
-  if (tensor.shape.size() != rank || tensor.strides.size() != rank)
-    return error(what, ": expected ", rank, " dimensions, found ", tensor.shape.size(), " sizes and ",
-                 tensor.strides.size(), " strides");
+  if (tensor.shape.size() != rank)
+    return error(what, ": expected ", rank, rank == 1 ? " dimension, " : " dimensions, ", dimensionsOf(type), ", found ",
+                 tensor.shape.size(), ", ", sizesOf(tensor));
+  if (tensor.strides.size() != rank)
+    return error(what, ": expected ", rank, " strides, found ", tensor.strides.size());
   int64_t last = 0;
   for (size_t n = 0; n < rank; ++n) {
     if (tensor.shape[n] < 0 || tensor.strides[n] < 0)
@@ -74,7 +107,7 @@ llvm::Error Batch::bindTensor(StringRef name, AttnTensorType type, const HostTen
     if (axis.getKind() == AxisKind::Rows && rows.getKind() == RowsKind::Jagged) {
       auto [total, isNew] = totals.try_emplace(rows.getName().str(), size);
       if (!isNew && total->second != size)
-        return error(what, ": expected ", total->second, " rows as in other tensors of ", rows.getName(), ", found ",
+        return error(what, ": expected ", total->second, " rows as in other tensors of ", rows.getName().getValue(), ", found ",
                      size);
       int64_t needed = offsets.at(rows.getName().str()).back();
       if (needed > size)
@@ -98,7 +131,8 @@ llvm::Error Batch::bindTensor(StringRef name, AttnTensorType type, const HostTen
       continue;
     }
     if (size != expected)
-      return error(what, ": expected ", expected, " in dimension ", dimension - 1, ", found ", size);
+      return error(what, ": expected ", expected, " in dimension ", dimension - 1, " of ", dimensionsOf(type), ", found ",
+                   size, " in ", sizesOf(tensor));
   }
   return llvm::Error::success();
 }

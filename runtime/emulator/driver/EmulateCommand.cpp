@@ -1,17 +1,23 @@
 // runtime/emulator/driver/EmulateCommand.cpp - the command: run any PTX with the buffers of a launch.json.
 #include "runtime/emulator/driver/EmulateCommand.h"
 #include "runtime/emulator/driver/LaunchFile.h"
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 namespace fovea::emulator {
 
 static const char *usage =
     " [KERNEL.ptx] --launch launch.json [--async lazy|eager|random] [--seed N] [--limit N]\n"
     "       [--threads N] [--detect | --trace FILE] [--report text|json] [-o DIR]\n"
-    "Runs PTX for sm_100a or sm_90a without a GPU; buffers come from and go to .npy files (test/conformance/README.md).\n"
+    "Runs PTX for sm_100a or sm_90a without a GPU; buffers come from and go to .npy files (runtime/emulator/README.md, launch.json).\n"
+    "A program that runs on the emulator's library writes launch files: FOVEA_EMULATE_RECORD=DIR fovea check SPEC, for one.\n"
     "--detect looks for races, missing fences and values that were never set. --trace writes what each warp ran and waited for,\n"
-    "over one tick an instruction, as Perfetto JSON (ui.perfetto.dev). -o DIR: where saved buffers go, instead of beside the file.\n"
+    "over one tick an instruction, as Perfetto JSON (ui.perfetto.dev). -o DIR: a folder for saved buffers (made if it is not\n"
+    "there), instead of the launch file's.\n"
     "Exit status: 0 the kernel ended well, 1 the emulator found an error in it, 2 the PTX or the launch file is wrong.\n";
 
 int emulateCommand(const char *name, int argc, const char *const *argv) {
@@ -63,8 +69,23 @@ int emulateCommand(const char *name, int argc, const char *const *argv) {
     return bad("--launch is missing");
   if (report != "text" && report != "json")
     return bad("--report is text or json, found '" + report + "'");
+  if (!options.policy.empty() && options.policy != "lazy" && options.policy != "eager" && options.policy != "random")
+    return bad("--async is lazy, eager or random, found '" + options.policy + "'");
   if (options.detect && !options.trace.empty())
     return bad("--detect and --trace each watch the whole launch; give one of them");
+  // Before the launch, which may take minutes.
+  auto cannot = [&](const char *option, const std::string &path, const std::string &why) {
+    std::fprintf(stderr, "%s: %s %s: cannot be written: %s\n", name, option, path.c_str(), why.c_str());
+    return 2;
+  };
+  if (!options.trace.empty() && !std::ofstream(options.trace, std::ios::binary | std::ios::app))
+    return cannot("--trace", options.trace, std::strerror(errno));
+  if (!options.outputs.empty()) {
+    std::error_code why;
+    std::filesystem::create_directories(options.outputs, why);
+    if (why)
+      return cannot("-o", options.outputs, why.message());
+  }
   try {
     Report r = runLaunchFile(launch, options);
     if (report == "json")

@@ -291,7 +291,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       if (l.contains("dynamic_smem"))
         c.dynamicShared = uint32_t(number(l["dynamic_smem"], "dynamic_smem"));
       if (!cu::applyPolicy(c))
-        fail("the environment is wrong");
+        throw std::runtime_error("the environment sets what no launch can have");
       std::string policy = !options.policy.empty() ? options.policy : spec.contains("async") ? spec["async"].get<std::string>() : "";
       if (policy == "lazy" || policy == "eager" || policy == "random")
         c.policy = policy == "lazy" ? AsyncPolicy::Lazy : policy == "eager" ? AsyncPolicy::Eager : AsyncPolicy::Random;
@@ -339,7 +339,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
     if (timeline) {
       std::ofstream out(options.trace, std::ios::binary);
       if (!(out << timeline->json()) || !out.flush())
-        fail(options.trace + ": the trace cannot be written");
+        throw std::runtime_error(options.trace + ": the trace cannot be written");
     }
     if (spec.contains("buffers"))
       for (auto &item : spec["buffers"].items()) {

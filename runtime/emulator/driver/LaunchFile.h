@@ -1,4 +1,4 @@
-// runtime/emulator/driver/LaunchFile.h - launch.json: buffers, parameters and launches of any PTX (test/conformance/README.md).
+// runtime/emulator/driver/LaunchFile.h - launch.json: buffers, parameters and launches of any PTX (runtime/emulator/README.md).
 #pragma once
 #include "runtime/emulator/machine/Program.h"
 #include <nlohmann/json.hpp>

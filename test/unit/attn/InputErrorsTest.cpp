@@ -44,11 +44,15 @@ TEST_F(InputErrors, DifferentBatches) {
 }
 TEST_F(InputErrors, WrongRank) {
   in.tensors["q"] = HostTensor({5, 512});
-  expectError("input 'q': expected 3 dimensions, found 2 sizes and 2 strides");
+  expectError("input 'q': expected 3 dimensions, [rows of q_offsets, 8 heads, 64], found 2, [5, 512]");
+}
+TEST_F(InputErrors, WrongNumberOfStrides) {
+  in.tensors["q"].strides.pop_back();
+  expectError("input 'q': expected 3 strides, found 2");
 }
 TEST_F(InputErrors, WrongHeads) {
   in.tensors["q"] = HostTensor({5, 4, 64});
-  expectError("input 'q': expected 8 in dimension 1, found 4");
+  expectError("input 'q': expected 8 in dimension 1 of [rows of q_offsets, 8 heads, 64], found 4 in [5, 4, 64]");
 }
 TEST_F(InputErrors, NegativeStride) {
   in.tensors["q"].strides[0] = -512;
@@ -60,7 +64,7 @@ TEST_F(InputErrors, TooFewElements) {
 }
 TEST_F(InputErrors, RowsThatDisagree) {
   in.tensors["v"] = HostTensor({6, 8, 64});
-  expectError("input 'v': expected 5 rows as in other tensors of \"kv_offsets\", found 6");
+  expectError("input 'v': expected 5 rows as in other tensors of kv_offsets, found 6");
 }
 
 TEST(BlockListErrors, UnsortedRepeatedOutOfRangeOrTooFewBlocks) {

@@ -83,6 +83,12 @@ TEST_F(EmulateCommand, RunsAndSaves) {
   EXPECT_EQ(saved[saved.size() - 4], 63);
 }
 
+TEST_F(EmulateCommand, MakesTheFolderForItsOutputs) {
+  EXPECT_EQ(run({path("k.ptx"), "--launch", path("launch.json"), "-o", path("new/folder")}), 0);
+  EXPECT_GE(read("new/folder/out.npy").size(), 256u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.npy"));
+}
+
 TEST_F(EmulateCommand, TraceShowsTheWait) {
   ASSERT_EQ(run({path("k.ptx"), "--launch", path("launch.json"), "--trace", path("trace.json")}), 0);
   Json trace = Json::parse(read("trace.json"));
@@ -131,6 +137,7 @@ TEST_F(EmulateCommand, LimitEndsAnEndlessLoop) {
   setenv("FOVEA_EMULATE_LIMIT", "soon", 1);
   EXPECT_EQ(run({path("endless.ptx"), "--launch", path("launch.json")}, nullptr, &err), 2);
   EXPECT_NE(err.find("FOVEA_EMULATE_LIMIT=soon: expected a number"), std::string::npos) << err;
+  EXPECT_EQ(err.find("launch file"), std::string::npos) << err;
   unsetenv("FOVEA_EMULATE_LIMIT");
 }
 
@@ -148,8 +155,10 @@ TEST_F(EmulateCommand, RefusesAWrongCommandLine) {
   says({"--launch", "x", "--report", "xml"}, "--report is text or json, found 'xml'");
   says({"--launch", "x", "--detect", "--trace", "t"}, "--detect and --trace each watch the whole launch; give one of them");
   says({path("k.ptx"), "--launch", path("none.json")}, path("none.json") + ": cannot be opened");
+  says({"--launch", "x", "--async", "soon"}, "--async is lazy, eager or random, found 'soon'");
   says({path("k.ptx"), "--launch", path("launch.json"), "--trace", path("no/such/folder")},
-       "launch file: " + path("no/such/folder") + ": the trace cannot be written");
+       "--trace " + path("no/such/folder") + ": cannot be written: No such file or directory");
+  says({path("k.ptx"), "--launch", path("launch.json"), "-o", path("k.ptx") + "/out"}, "-o " + path("k.ptx") + "/out: cannot be written: Not a directory");
 }
 
 } // namespace
