@@ -372,7 +372,9 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     return result;
   }
 
-  auto ptx = codegen::translateToPtx(*nvvm, options.target);
+  codegen::PtxOptions ptxOptions;
+  ptxOptions.inPlace = true;
+  auto ptx = codegen::translateToPtx(*nvvm, options.target, ptxOptions);
   if (!ptx)
     return ptx.takeError();
   result.text = result.ptx = std::move(*ptx);

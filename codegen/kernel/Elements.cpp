@@ -13,7 +13,7 @@ LogicalResult Emitter::emitMapElements(MapElementsOp op) {
   const uint32_t columns = uint32_t(cast<SlotType>(op.getInputs().front().getType()).getCols());
   const uint32_t step = holdsRows() ? 16 : 32; // columns in registers at a time: 16 registers a thread
   auto scalar = [&](Value v) { return scalars.lookup(v); };
-  auto lookup = [&](LookupOp at, ValueRange indices) {
+  auto lookup = [&](LookupOp at, ArrayRef<TableIndex> indices) {
     return emitLookup(at.getTable(), at.getValue().getType(), indices);
   };
   for (uint32_t col = 0; col < columns; col += step) {

@@ -9,6 +9,7 @@
 #include "codegen/common/Kernel.h"
 #include "codegen/common/Registers.h"
 #include "codegen/common/Values.h"
+#include "codegen/kernel/Expressions.h"
 #include "codegen/kernel/Parameters.h"
 #include "dialect/Layout/SmemTile.h"
 #include "dialect/Tile/Schedule.h"
@@ -192,7 +193,7 @@ private:
   void emitMaskKeys(tile::MaskKeysOp op);
   mlir::LogicalResult emitMapPairs(tile::MapPairsOp op);
   /// An element of a table.
-  Value emitLookup(llvm::StringRef table, Type type, ValueRange indices);
+  Value emitLookup(llvm::StringRef table, Type type, ArrayRef<TableIndex> indices);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
   void emitLookupRows(tile::LookupRowsOp op);

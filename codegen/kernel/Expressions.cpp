@@ -142,6 +142,26 @@ private:
     return result;
   }
 
+  /// Adds `value` for register n to an index, in terms; false after a diagnostic.
+  bool addIndex(TableIndex &index, Value value, size_t n) {
+    Operation *inner = value.getParentBlock() == &body ? value.getDefiningOp() : nullptr;
+    APInt constant;
+    if (auto guarded = dyn_cast_or_null<arith::SelectOp>(inner); guarded && index.terms.empty() && !index.guard &&
+        matchPattern(guarded.getFalseValue(), m_ConstantInt(&constant)) && constant.isAllOnes()) {
+      index.guard = at(guarded.getCondition(), n);
+      return index.guard && addIndex(index, guarded.getTrueValue(), n);
+    }
+    if (auto sum = dyn_cast_or_null<arith::AddIOp>(inner)) // see BoundedIntegers: in 32 bits where these suffice
+      return addIndex(index, sum.getLhs(), n) && addIndex(index, sum.getRhs(), n);
+    if (value == body.getArgument(unsigned(tiles.size()) + 1)) {
+      index.terms.push_back(j0);
+      index.constant += elements.columnOffset(n);
+      return true;
+    }
+    index.terms.push_back(at(value, n));
+    return bool(index.terms.back());
+  }
+
   Value make(Value value, size_t n) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       size_t which = argument.getArgNumber();
@@ -156,14 +176,19 @@ private:
                       : addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(row)));
     }
     Operation *inner = value.getDefiningOp();
+    if (auto lookup = dyn_cast<tile::LookupOp>(inner)) {
+      SmallVector<TableIndex> indices;
+      for (Value index : lookup.getIndices())
+        if (indices.emplace_back(); !addIndex(indices.back(), index, n))
+          return {};
+      return scope.lookUp(lookup, indices);
+    }
     SmallVector<Value> operands;
     for (Value operand : inner->getOperands()) {
       operands.push_back(at(operand, n));
       if (!operands.back())
         return {};
     }
-    if (auto lookup = dyn_cast<tile::LookupOp>(inner))
-      return scope.lookUp(lookup, operands);
     if (Value v = Functions{b, loc}(*inner, operands))
       return v;
     // What arith can say to LLVM directly.
@@ -245,16 +270,43 @@ FailureOr<SmallVector<SmallVector<Value>>> fovea::codegen::mapElements(OpBuilder
 
 // --- tables -------------------------------------------------------------------------------------------------------
 
-Value fovea::codegen::lookUp(OpBuilder &b, Location loc, Type type, const TableAddress &table, ValueRange indices) {
+// `made`, or its equal that stands in this block already. What LLVM would find equal it first compares pair by pair, which
+// takes seconds where each element of a row is looked up.
+static Value shared(Value made) {
+  Operation *op = made.getDefiningOp();
+  for (Operation *user : op->getOperand(0).getUsers())
+    if (user != op && user->getBlock() == op->getBlock() &&
+        OperationEquivalence::isEquivalentTo(user, op, OperationEquivalence::exactValueMatch, nullptr,
+                                             OperationEquivalence::IgnoreLocations)) {
+      op->erase();
+      return user->getResult(0);
+    }
+  return made;
+}
+
+Value fovea::codegen::lookUp(OpBuilder &b, Location loc, Type type, const TableAddress &table, ArrayRef<TableIndex> indices) {
   Value inside, element;
+  auto demand = [&](Value condition) {
+    inside = inside ? LLVM::AndOp::create(b, loc, inside, condition).getResult() : condition;
+  };
   for (auto [n, index] : llvm::enumerate(indices)) {
-    Value here = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ult, index, table.sizes[n]);
-    inside = inside ? LLVM::AndOp::create(b, loc, inside, here).getResult() : here;
-    Value wide = LLVM::SExtOp::create(b, loc, b.getI64Type(), index);
+    if (index.guard)
+      demand(index.guard);
+    auto extended = [&](Value v) { return shared(LLVM::SExtOp::create(b, loc, b.getI64Type(), v)); };
+    Value narrow = index.terms.front(), wide = extended(narrow);
+    for (Value term : llvm::drop_begin(index.terms)) {
+      narrow = shared(LLVM::AddOp::create(b, loc, narrow, term));
+      wide = shared(LLVM::AddOp::create(b, loc, wide, extended(term)));
+    }
+    demand(LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ult, addI32(b, loc, narrow, uint32_t(index.constant)),
+                                table.sizes[n]));
     if (n + 1 < indices.size())
-      wide = LLVM::MulOp::create(b, loc, wide, table.strides[n]);
-    element = element ? LLVM::AddOp::create(b, loc, element, wide).getResult() : wide;
+      wide = shared(LLVM::MulOp::create(b, loc, addI64(b, loc, wide, uint64_t(index.constant)), table.strides[n]));
+    element = element ? shared(LLVM::AddOp::create(b, loc, element, wide)) : wide;
   }
-  Value bits = loadGlobalNc4If(b, loc, inside, globalElement(b, loc, table.pointer, b.getI32Type(), element));
+  Value address = shared(globalElement(b, loc, table.pointer, b.getI32Type(), element));
+  if (int64_t beyond = indices.back().constant)
+    address = globalByte(b, loc, address, constI64(b, loc, uint64_t(4 * beyond)));
+  Value bits = loadGlobalNc4If(b, loc, inside, address);
   return type.isF32() ? floatOf(b, loc, bits) : bits;
 }

@@ -6,11 +6,19 @@
 
 namespace fovea::codegen {
 
+/// An index of a table: the sum of terms (i32) and a constant, which does not wrap around. Outside of the table where
+/// `guard` (i1) is there and does not hold.
+struct TableIndex {
+  SmallVector<Value> terms;
+  int64_t constant = 0;
+  Value guard = {};
+};
+
 /// What an expression needs from the program around it.
 struct ExpressionScope {
   Value firstQuery, firstKey;                                          ///< i32
   llvm::function_ref<Value(Value)> scalar;                             ///< a scalar of the program
-  llvm::function_ref<Value(tile::LookupOp, ValueRange indices)> lookUp; ///< an element of a table
+  llvm::function_ref<Value(tile::LookupOp, ArrayRef<TableIndex>)> lookUp; ///< an element of a table
   Value firstHead = {};                                                ///< i32, where rows have heads of their own
 };
 
@@ -33,7 +41,8 @@ struct TableAddress {
   Value pointer;
   SmallVector<Value> sizes, strides;
 };
-/// The element (i32 or f32) at one i32 index per dimension; 0, and no access, where one is outside its dimension.
-Value lookUp(OpBuilder &b, Location loc, Type type, const TableAddress &table, ValueRange indices);
+/// The element (i32 or f32) at one index per dimension; 0, and no access, where one is outside its dimension. Elements whose
+/// indices differ in the last constant only share their address, if they are looked up in the same block.
+Value lookUp(OpBuilder &b, Location loc, Type type, const TableAddress &table, ArrayRef<TableIndex> indices);
 
 } // namespace fovea::codegen

@@ -166,7 +166,7 @@ void Emitter::emitMaskKeys(MaskKeysOp op) {
                                    limit(op.getUpper(), op.getUpperBlocks(), op.getUpperClauses()));
 }
 
-Value Emitter::emitLookup(StringRef name, Type type, ValueRange indices) {
+Value Emitter::emitLookup(StringRef name, Type type, ArrayRef<TableIndex> indices) {
   TableAddress table{argument(params.pointer(name)), {}, {}};
   for (size_t n = 0; n < indices.size(); ++n) {
     table.sizes.push_back(argument(params.size(name, n)));
@@ -177,9 +177,9 @@ Value Emitter::emitLookup(StringRef name, Type type, ValueRange indices) {
 }
 
 void Emitter::emitLookupRows(LookupRowsOp op) {
-  SmallVector<Value> indices;
+  SmallVector<TableIndex> indices;
   for (Value index : op.getIndices())
-    indices.push_back(scalars[index]);
+    indices.push_back({{scalars[index]}});
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (!op.getOfHeads()) {
     Value element = emitLookup(op.getTable(), b.getF32Type(), indices);
@@ -187,10 +187,10 @@ void Emitter::emitLookupRows(LookupRowsOp op) {
     return;
   }
   TileElements elements(b, loc, layoutOf(type), 1, warpRow(), lane, schedule.packed);
-  const Value first = indices.back();
+  const Value first = indices.back().terms.front();
   SmallVector<Value> values;
   for (size_t row = 0; row < elements.rows(); ++row) {
-    indices.back() = elements.head(b, loc, first, row);
+    indices.back() = {{elements.head(b, loc, first, row)}};
     values.push_back(emitLookup(op.getTable(), b.getF32Type(), indices));
   }
   tiles[op.getResult()] = values;
@@ -203,7 +203,7 @@ LogicalResult Emitter::emitMapPairs(MapPairsOp op) {
   for (Value tile : op.getTiles())
     in.push_back(tiles[tile]);
   auto scalar = [&](Value v) { return scalars.lookup(v); };
-  auto lookup = [&](LookupOp at, ValueRange indices) {
+  auto lookup = [&](LookupOp at, ArrayRef<TableIndex> indices) {
     return emitLookup(at.getTable(), at.getValue().getType(), indices);
   };
   Value head = op.getFirstHead() ? scalars[op.getFirstHead()] : Value();

@@ -6,18 +6,21 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <string>
 
 namespace fovea::codegen {
 
 struct PtxOptions {
-  /// -O level of the NVPTX back end. 3 is what the measured kernels use.
-  int optLevel = 3;
+  /// -O level of the NVPTX back end; by default the target's (targets in ToPtx.cpp says why).
+  std::optional<int> optLevel;
   /// f32 subnormals: true flushes them (".ftz" on f32 arithmetic), which the approximate functions
   /// do anyway.
   bool flushDenormals = true;
   /// Keep the LLVM IR here as text when not null (for --emit=llvm and tests).
   std::string *llvmIR = nullptr;
+  /// Lower the module itself, which must be flat (a builtin.module without gpu.modules), instead of a copy.
+  bool inPlace = false;
 };
 
 /// Wall-clock milliseconds of one translation, for benchmarks and `--time`.
@@ -32,7 +35,7 @@ struct PtxTimes {
 void registerPtxDialects(mlir::MLIRContext &context);
 
 /// Translates a builtin.module or gpu.module that holds llvm, nvvm, arith, math, cf, scf and index
-/// operations to PTX for `chip` ("sm_100a" or "sm_90a"). `op` is left unchanged. Errors name what
+/// operations to PTX for `chip` ("sm_100a" or "sm_90a"). `op` is left unchanged, unless `inPlace` says otherwise. Errors name what
 /// was expected and found.
 llvm::Expected<std::string> translateToPtx(mlir::Operation *op, llvm::StringRef chip,
                                            const PtxOptions &options = {},

@@ -261,12 +261,24 @@ FailureOr<EventGraph> EventGraph::build(KernelOp kernel, unsigned blocks) {
 }
 
 std::optional<Circuit> EventGraph::findDeadlock() const {
-  // Breadth first from every event over the edges without a token: the graphs have tens of events.
   std::optional<Circuit> best;
   std::vector<SmallVector<unsigned>> out(events.size());
+  std::vector<unsigned> before(events.size(), 0);
   for (auto [i, edge] : llvm::enumerate(edges))
     if (edge.tokens == 0)
-      out[edge.from].push_back(i);
+      out[edge.from].push_back(i), ++before[edge.to];
+  // Mostly all events can be put in order (Kahn), and none waits for itself.
+  std::vector<unsigned> ordered;
+  for (unsigned event = 0; event < events.size(); ++event)
+    if (!before[event])
+      ordered.push_back(event);
+  for (size_t i = 0; i < ordered.size(); ++i)
+    for (unsigned e : out[ordered[i]])
+      if (!--before[edges[e].to])
+        ordered.push_back(edges[e].to);
+  if (ordered.size() == events.size())
+    return std::nullopt;
+  // Breadth first from every event over the edges without a token: the graphs have hundreds of events at most.
   for (unsigned start = 0; start < events.size(); ++start) {
     std::vector<int> via(events.size(), -1);
     std::deque<unsigned> queue{start};
@@ -364,42 +376,61 @@ std::string EventGraph::describe(const Circuit &circuit) const {
   return text;
 }
 
+namespace {
+/// An event on a circuit of the edges by which each event was reached last; none if they make a forest.
+std::optional<unsigned> onCircuit(ArrayRef<Edge> edges, ArrayRef<int> via, std::vector<unsigned> &walk) {
+  walk.assign(via.size(), 0); // the walk that came by
+  for (unsigned start = 0; start < via.size(); ++start) {
+    unsigned at = start;
+    while (!walk[at] && via[at] >= 0) {
+      walk[at] = start + 1;
+      at = edges[unsigned(via[at])].from;
+    }
+    if (walk[at] == start + 1)
+      return at;
+    walk[at] = start + 1;
+  }
+  return std::nullopt;
+}
+} // namespace
+
 std::optional<Circuit> EventGraph::findCritical() const {
   // Newton's iteration on the ratio: look for a circuit that beats the best so far, i.e. one whose edges sum to
-  // more than zero with weight duration - ratio * tokens (Bellman and Ford); its own ratio is the next guess.
+  // more than zero with weight duration - ratio * tokens (Bellman and Ford; edges that were relaxed last and close a
+  // circuit are one, however early they do); its own ratio is the next guess.
   std::optional<Circuit> best;
   const size_t n = events.size();
+  std::vector<double> longest;
+  std::vector<int> via;
+  std::vector<unsigned> walk;
   while (true) {
-    double ratio = best ? best->period() : 0;
-    std::vector<double> longest(n, 0);
-    std::vector<int> via(n, -1);
-    int changed = -1;
-    for (size_t round = 0; round <= n; ++round) {
-      changed = -1;
+    const double ratio = best ? best->period() : 0;
+    longest.assign(n, 0);
+    via.assign(n, -1);
+    std::optional<unsigned> start;
+    while (!start) {
+      bool changed = false;
       for (auto [i, edge] : llvm::enumerate(edges)) {
         double d = longest[edge.from] + edge.duration - ratio * edge.tokens;
         if (d > longest[edge.to] + 1e-6) {
           longest[edge.to] = d;
           via[edge.to] = int(i);
-          changed = int(edge.to);
+          changed = true;
         }
       }
-      if (changed < 0)
+      if (!changed)
         return best;
+      start = onCircuit(edges, via, walk);
     }
-    // n rounds back along the predecessors lie on a circuit.
-    unsigned at = unsigned(changed);
-    for (size_t i = 0; i < n; ++i)
-      at = edges[via[at]].from;
     Circuit circuit;
-    unsigned start = at;
+    unsigned at = *start;
     do {
       unsigned e = unsigned(via[at]);
       circuit.edges.push_back(e);
       circuit.duration += edges[e].duration;
       circuit.tokens += edges[e].tokens;
       at = edges[e].from;
-    } while (at != start);
+    } while (at != *start);
     std::reverse(circuit.edges.begin(), circuit.edges.end());
     if (circuit.tokens == 0 || (best && circuit.period() <= best->period()))
       return best;

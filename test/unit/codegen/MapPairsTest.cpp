@@ -100,7 +100,7 @@ public:
       if (isa<arith::ArithDialect>(op.getDialect()))
         b.clone(op, scalars);
     auto scalar = [&](Value v) { return scalars.lookup(v); };
-    auto find = [&](tile::LookupOp op, ValueRange indices) {
+    auto find = [&](tile::LookupOp op, ArrayRef<TableIndex> indices) {
       return lookUp(b, loc, op.getValue().getType(), tables[op.getTable()], indices);
     };
     for (auto map : kernel.getBody().getOps<tile::MapPairsOp>()) {
