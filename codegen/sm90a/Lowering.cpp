@@ -100,7 +100,8 @@ public:
       llvm::copy(rest.take_front(registers->size()), registers->begin());
       rest = rest.drop_front(registers->size());
     }
-    pending.erase(pending.begin(), pending.begin() + ended);
+    if (!op->getParentOfType<RareOp>()) // a cold path that does not run ends none
+      pending.erase(pending.begin(), pending.begin() + ended);
     return success();
   }
 

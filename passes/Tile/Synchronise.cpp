@@ -193,8 +193,18 @@ private:
   void consume(ChannelOp channel, const HopRule &rule, StringRef barrier, Station &to, Visit &visit, bool wrap) {
     Location loc = channel.getLoc();
     if (rule.waitProduct) {
-      b.setInsertionPointAfter(visit.take);
+      // Who touches the slot on a cold path only lets the product run until the path begins, or the slot is handed on. A
+      // loop over masked blocks waits twice, too: it has the events of the plain one.
+      RareOp cold = coldPath(visit);
+      if (cold)
+        b.setInsertionPointToStart(&cold.getBody().front());
+      else
+        b.setInsertionPointAfter(visit.take);
       ProductWaitOp::create(b, loc, visit.take.getSlot());
+      if (isa<LoopOp>(visit.take->getParentOp()) && llvm::any_of(to.visits, [](Visit &other) { return coldPath(other); })) {
+        b.setInsertionPoint(visit.pass);
+        ProductWaitOp::create(b, loc, visit.take.getSlot());
+      }
       return;
     }
     b.setInsertionPoint(visit.take);
@@ -206,6 +216,17 @@ private:
       SyncOp::create(b, loc);
     for (FenceKind kind : rule.after)
       FenceOp::create(b, loc, kind, to.unit());
+  }
+
+  // The cold path that is the only place where the slot is touched, or null.
+  static RareOp coldPath(Visit &visit) {
+    RareOp cold;
+    for (Operation *user : visit.take.getSlot().getUsers())
+      if (auto rare = user->getParentOfType<RareOp>())
+        cold = rare;
+      else if (!isa<PassOp, ProductWaitOp>(user))
+        return {};
+    return cold;
   }
 
   // The first station of a slot that lies over another's follows that one's last station, as the next item would.
@@ -314,9 +335,9 @@ private:
         continue;
       ChannelOp owner = ownerOf(channelOf(mma.getD()));
       Operation *wait = nullptr;
-      for (Operation *op = mma->getNextNode(); op && !wait; op = op->getNextNode())
+      for (Operation *op = mma->getNextNode(); op && !(wait && isa<PassOp>(op)); op = op->getNextNode())
         if (auto candidate = dyn_cast<ProductWaitOp>(op); candidate && ownerOf(channelOf(candidate.getSlot())) == owner)
-          wait = op;
+          wait = op; // the last before the slot is handed on
       if (!wait)
         return nullptr;
       // A product of the loop is over when the loop is.
