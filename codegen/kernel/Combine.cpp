@@ -20,18 +20,24 @@ namespace {
 class Combine {
 public:
   Combine(KernelOp kernel, const Schedule &schedule, OpBuilder &b)
-      : kernel(kernel), params(Parameters(kernel, schedule).ofCombine()), b(b), loc(kernel.getLoc()) {}
+      : kernel(kernel), params(Parameters(kernel, schedule).ofCombine()), b(b), loc(kernel.getLoc()), schedule(schedule) {}
 
   void emit() {
     KernelLimits limits;
     limits.threads = 32 * kCombineWarps;
     function = createKernel(b, loc, (kernel.getSymName() + "_combine").str(), params.types(b), limits);
     lane = laneId(b, loc);
-    heads = argument(params.scalar("heads")), rows = argument(params.scalar("partial_rows"));
-    Value task = LLVM::AddOp::create(b, loc, LLVM::MulOp::create(b, loc, blockId(b, loc), i32(kCombineWarps)), warpId(b, loc));
-    row = LLVM::UDivOp::create(b, loc, task, heads);
-    head = LLVM::SubOp::create(b, loc, task, LLVM::MulOp::create(b, loc, row, heads));
-    ifThen(owned(), [&] { addUp(); });
+    rows = argument(params.scalar("partial_rows"));
+    Value task = add(mul(blockId(b, loc), i32(kCombineWarps)), warpId(b, loc));
+    pair = div(task, rows), row = sub(task, mul(pair, rows));
+    Value all = add(pair, argument(params.scalar("first_pair")));
+    if (kernel->hasAttr("jagged_queries")) {
+      head = all;
+    } else {
+      Value heads = argument(params.scalar("heads"));
+      sequence = div(all, heads), head = sub(all, mul(sequence, heads));
+    }
+    ifThen(owned(all), [&] { addUp(); });
     LLVM::ReturnOp::create(b, loc, ValueRange());
   }
 
@@ -41,6 +47,8 @@ private:
   Value cmp(ICmpPredicate predicate, Value x, Value y) { return LLVM::ICmpOp::create(b, loc, predicate, x, y); }
   Value wide(Value v) { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); }
   Value add(Value x, Value y) { return LLVM::AddOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return LLVM::SubOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) { return LLVM::UDivOp::create(b, loc, x, y); }
   Value mul(Value x, Value y) { return LLVM::MulOp::create(b, loc, x, y); }
   void ifThen(Value condition, llvm::function_ref<void()> body) {
     auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
@@ -49,11 +57,18 @@ private:
     body();
   }
 
-  // Rows of jagged queries before the first sequence and behind the last are nobody's.
-  Value owned() {
-    Value inside = cmp(ICmpPredicate::ult, row, rows);
-    if (!kernel->hasAttr("jagged_queries"))
-      return inside;
+  // Whether the row's tile has parts, which the first tiles of the first pair may not. Rows of jagged queries before the first
+  // sequence and behind the last are nobody's.
+  Value owned(Value all) {
+    Value inside = cmp(ICmpPredicate::ult, pair, argument(params.scalar("partial_pairs")));
+    if (!kernel->hasAttr("jagged_queries")) {
+      // Tiles of a pair come from the last to the first (Emitter::findKeyBlockItem).
+      const int64_t M = schedule.itemQueries();
+      Value tiles = div(addI32(b, loc, rows, uint32_t(M - 1)), i32(M));
+      Value turn = sub(addI32(b, loc, tiles, uint32_t(-1)), div(row, i32(M)));
+      Value index = add(mul(div(all, i32(schedule.packed)), tiles), turn);
+      return LLVM::AndOp::create(b, loc, inside, cmp(ICmpPredicate::sge, index, argument(params.scalar("whole"))));
+    }
     StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
     auto offset = [&](Value i) -> Value {
       Value shift = wide(argument(params.offsetShift(table)));
@@ -66,9 +81,10 @@ private:
     return LLVM::AndOp::create(b, loc, inside, own);
   }
 
-  // (part * rows + row) * heads + head.
+  // (part * pairs + pair) * rows + row.
   Value partialRow(Value part) {
-    return add(mul(add(mul(wide(part), wide(rows)), wide(row)), wide(heads)), wide(head));
+    Value pairs = add(mul(wide(part), wide(argument(params.scalar("partial_pairs")))), wide(pair));
+    return add(mul(pairs, wide(rows)), wide(row));
   }
 
   Value reduce(Value v, llvm::function_ref<Value(Value, Value)> combine) {
@@ -136,13 +152,10 @@ private:
     }
     auto out = [&](TensorOp tensor) -> std::pair<Value, Value> { // address and first element of the row
       StringRef name = tensor.getSymName();
-      Value at = row, element;
-      if (tensor.getBatched()) {
-        Value queries = argument(params.scalar("queries")), sequence = LLVM::UDivOp::create(b, loc, row, queries);
-        at = LLVM::SubOp::create(b, loc, row, mul(sequence, queries));
+      Value element;
+      if (tensor.getBatched())
         element = mul(wide(sequence), argument(params.batchStride(name)));
-      }
-      Value inside = add(mul(wide(at), argument(params.rowStride(name))), mul(wide(head), argument(params.headStride(name))));
+      Value inside = add(mul(wide(row), argument(params.rowStride(name))), mul(wide(head), argument(params.headStride(name))));
       return {argument(params.pointer(name)), element ? add(element, inside) : inside};
     };
     auto [address, element] = out(outputs[0]);
@@ -168,7 +181,8 @@ private:
   OpBuilder &b;
   Location loc;
   LLVM::LLVMFuncOp function;
-  Value lane, heads, rows, row, head;
+  const Schedule &schedule;
+  Value lane, rows, pair, row, sequence, head; ///< of `pair`, counted from the first that has a tile in parts
 };
 } // namespace
 

@@ -283,11 +283,11 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
           };
           SmallVector<Value> next;
           if (dynamic) {
-            WorkItem item{SmallVector<Value>(args.slice(1, own - 3)), {}, {}, {}, {}};
+            WorkItem item{SmallVector<Value>(args.slice(1, own - 3)), {}, {}, {}, {}, {}};
             if (countedBlock())
               item.blocksBefore = item.values.pop_back_val();
             if (kernel->hasAttr("splits"))
-              item.part = item.values.pop_back_val();
+              item.parts = item.values.pop_back_val(), item.part = item.values.pop_back_val();
             SmallVector<Value> after = program(item);
             GroupState::Ring at{args[own - 2], args[own - 1]};
             if (findsItems())

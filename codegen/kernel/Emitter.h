@@ -73,7 +73,7 @@ public:
   /// First row (i32) of this warp's part of a tile: 32 rows (rows), or 16 (fragment). Eight warps on 128 rows of tensor
   /// memory share its quarters in pairs.
   Value warpRow();
-  /// Runs `body` unless the launch splits the keys of tiles: an item's output is not the tile's then.
+  /// Runs `body` unless the item has a part of its tile's keys only: its output is not the tile's then.
   void unlessSplit(llvm::function_ref<void()> body);
   int64_t groupThreads() const { return 32 * int64_t(tile::GroupOp(group.op).getWarps()); }
   /// Queries of a tile that each team of the group has.
@@ -97,7 +97,7 @@ private:
     SmallVector<Value> values; ///< the arguments of a program (tile.kernel)
     Value valid;               ///< i1: the index stands for work
     Value position;            ///< of the first row in its sequence; null if no program asks for it
-    Value part;                ///< of the item's keys; null if the kernel does not split them
+    Value part, parts;         ///< which part of the tile's keys, of how many; null if the kernel does not split them
     Value blocksBefore;        ///< in the lists of the sequences before; null if the kernel does not count them
   };
   // codegen/kernel/WorkItems.cpp
@@ -202,7 +202,7 @@ private:
 
   TargetLowering &lowering;
   Value itemPosition; ///< WorkItem::position of the program's item
-  Value itemPart;     ///< WorkItem::part of the program's item
+  Value itemPart, itemParts; ///< WorkItem::part and ::parts of the program's item
   Value itemBlocksBefore; ///< WorkItem::blocksBefore of the program's item
   Parameters params;
   mlir::LLVM::LLVMFuncOp function;

@@ -53,9 +53,9 @@ void Emitter::initItemRing() {
 
 bool Emitter::findsItems() { return GroupOp(group.op) == finder(kernel); }
 
-// What describes an item: the arguments of programs, the part of its keys, and the lists before its sequence's.
-static_assert(1 + itemArguments(true) + 2 <= kItemWords);
-size_t Emitter::itemWords() { return itemArguments(true) + (kernel->hasAttr("splits") ? 1 : 0) + (countedBlock() ? 1 : 0); }
+// What describes an item: the arguments of programs, the part of its keys and of how many, and the lists before its sequence's.
+static_assert(1 + itemArguments(true) + 3 <= kItemWords);
+size_t Emitter::itemWords() { return itemArguments(true) + (kernel->hasAttr("splits") ? 2 : 0) + (countedBlock() ? 1 : 0); }
 
 // The program of a warp that only finds items.
 void Emitter::emitFinder() {
@@ -120,7 +120,7 @@ Value Emitter::handOnItem(Value index, const GroupState::Ring &at) {
           b.setInsertionPointAfter(next);
           SmallVector<Value> found{next.getResult(0), LLVM::ZExtOp::create(b, loc, b.getI32Type(), item.valid)};
           llvm::append_range(found, item.values);
-          for (Value more : {item.part, item.blocksBefore})
+          for (Value more : {item.part, item.parts, item.blocksBefore})
             if (more)
               found.push_back(more);
           scf::YieldOp::create(b, loc, found);

@@ -216,12 +216,13 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
     scalar("batch", batch);
     scalar("total", Expr(rows));
     Expr tiles = (floorDiv(Expr(rows), M) + batch) * minimum(batch, Expr(1)) * packs;
-    addItems(kernel, schedule, tiles, Expr(rows), Expr(heads), scalar);
+    addItems(kernel, schedule, {tiles, Expr(1), Expr(heads), Expr(rows), /*even=*/false}, scalar);
   } else {
     scalar("queries", Expr(rows));
-    Expr tiles = ceilDiv(Expr(rows), M) * batch * packs;
-    addItems(kernel, schedule, tiles, Expr(rows) * batch, Expr(heads), scalar);
-    if (auto perHead = kernel->getAttrOfType<mlir::IntegerAttr>("heavy_first")) {
+    const Expr ofPair = ceilDiv(Expr(rows), M);
+    auto perHead = kernel->getAttrOfType<mlir::IntegerAttr>("heavy_first");
+    addItems(kernel, schedule, {ofPair * batch * packs, ofPair, batch * Expr(heads), Expr(rows), /*even=*/!perHead}, scalar);
+    if (perHead) {
       // Heads whose keys and values fit in most of L2, and the queries' heads that share them.
       TensorOp q = *kernel.getBody().getOps<TensorOp>().begin(), k = *std::next(kernel.getBody().getOps<TensorOp>().begin());
       Expr keys(k.getSymName().str() + ".shape.1");
@@ -242,33 +243,49 @@ void Parameters::addKeyBlockItems(KernelOp kernel, const Schedule &schedule, con
     add("counter", counter);
 }
 
-// The items of a launch; where several share a tile of queries, how many do, and what they leave: per part and row of the output a row in f32, and a pair of
-// its maximum and its sum. `tiles` of the launch, of all heads; `rows` of the output.
-void Parameters::addItems(KernelOp kernel, const Schedule &schedule, Expr tiles, Expr rows, Expr heads,
+// The items of a launch; where several share a tile of queries, how many do, and what they leave: per part and row of the output
+// a row in f32, and a pair of its maximum and its sum.
+void Parameters::addItems(KernelOp kernel, const Schedule &schedule, const Tiles &tiles,
                           llvm::function_ref<void(const std::string &, Expr)> scalar) {
   if (!kernel->hasAttr("splits"))
-    return scalar("items", tiles);
+    return scalar("items", tiles.all);
+  const Expr zero(0), one(1), all = named("$tiles", tiles.all);
   auto tensors = kernel.getBody().getOps<TensorOp>();
   TensorOp k = *std::next(tensors.begin()), v = *std::next(tensors.begin(), 2);
-  Expr parts(schedule.splits);
+  Expr parts(schedule.splits), whole = zero;
   if (!schedule.splits) {
-    // As many as there are SMs for, of two key blocks at least.
     const std::string name = k.getSymName().str();
     Expr keys = k.getBatched() ? Expr(name + ".shape.1") : Expr(name + ".shape.0");
     if (kernel->hasAttr("key_offsets"))
-      keys = floorDiv(keys, maximum(Expr("batch"), Expr(1)));
-    Expr idle = floorDiv(Expr("sm_count") * Expr(schedule.ctasPerSm), maximum(tiles, Expr(1)));
-    Expr pairs = floorDiv(keys, Expr(2 * schedule.keyRows));
-    parts = maximum(minimum(minimum(idle, pairs), Expr(kMaxSplits)), Expr(1));
+      keys = floorDiv(keys, maximum(Expr("batch"), one));
+    const Expr slots = Expr("sm_count") * Expr(schedule.ctasPerSm);
+    if (tiles.even)
+      whole = named("$whole", floorDiv(all, slots) * slots);
+    // Of the tiles that do not fill the chip, as many parts as there are SMs for. Where most SMs have a tile, three parts
+    // of each in two rounds may still be less than one round of whole ones.
+    const Expr rest = named("$rest", maximum(all - whole, one)), once = named("$once", floorDiv(slots, rest));
+    const Expr lengthy = named("$lengthy", floorDiv(keys, Expr(kPartKeys)));
+    const Expr several = named("$several", minimum(maximum(once - one, zero), one));
+    const Expr three = minimum(maximum(minimum(floorDiv(slots + slots, rest), lengthy) - Expr(2), zero), one);
+    // Idle SMs are free, and two key blocks enough for each; behind a full chip a part must be worth what it costs.
+    const Expr idle = named("$idle", several * (one - minimum(whole, one)));
+    const Expr limit = idle * floorDiv(keys, Expr(2 * schedule.keyRows)) + (one - idle) * lengthy;
+    parts = named("$parts", maximum(minimum(minimum(once + (one - several) * three * Expr(2), limit), Expr(kMaxSplits)), one));
   }
-  scalar("items", tiles * parts);
+  scalar("items", whole + (all - whole) * parts);
   scalar("splits", parts);
-  scalar("partial_rows", rows);
+  scalar("whole", whole);
+  // Pairs of a sequence and a head (of jagged queries: heads), from the first that has a tile in parts.
+  const Expr first = named("$first_pair", floorDiv(whole, maximum(tiles.ofPair, one)) * Expr(schedule.packed));
+  const Expr pairs = named("$pairs", tiles.pairs - first);
+  scalar("first_pair", first);
+  scalar("partial_pairs", pairs);
+  scalar("partial_rows", tiles.rows);
   auto scratch = [&](const char *name, int64_t floats) {
     ParamSpec p;
     p.kind = ParamSpec::Kind::Scratch;
     p.name = name;
-    p.bytes = parts * minimum(parts - Expr(1), Expr(1)) * rows * heads * Expr(4 * floats);
+    p.bytes = parts * minimum(parts - one, one) * pairs * tiles.rows * Expr(4 * floats);
     add(name, p);
   };
   scratch("partial", int64_t(v.getCols()));
@@ -284,15 +301,21 @@ Parameters Parameters::of(const std::vector<std::pair<std::string, ParamSpec>> &
 
 Parameters Parameters::ofCombine() const {
   Parameters result;
+  result.values = values;
   for (auto &[key, ref] : list) {
     bool ofOutput = ref.spec.kind == ParamSpec::Kind::Pointer || ref.spec.kind == ParamSpec::Kind::I64 ||
                     ref.spec.kind == ParamSpec::Kind::Scratch;
-    bool ofRows = llvm::is_contained({"splits", "partial_rows", "heads", "queries", "batch"}, key) ||
+    bool ofRows = llvm::is_contained({"splits", "whole", "first_pair", "partial_pairs", "partial_rows", "heads", "batch"}, key) ||
                   llvm::StringRef(key).starts_with("shift:");
     if ((ofOutput || ofRows) && key != "counter")
       result.add(key, ref.spec);
   }
   return result;
+}
+
+Expr Parameters::named(const char *name, Expr value) {
+  values.push_back({name, std::move(value)});
+  return Expr(name);
 }
 
 void Parameters::add(std::string key, ParamSpec spec) {
@@ -344,8 +367,9 @@ KernelSpec fovea::codegen::combineSpec(KernelOp kernel, const Schedule &schedule
   spec.name = operation.str();
   spec.entry = kernel.getSymName().str() + "_combine";
   spec.block = {32 * kCombineWarps, 1, 1};
+  spec.values = params.namedValues();
   Expr several = minimum(params.scalar("splits").spec.value - Expr(1), Expr(1));
-  spec.grid[0] = several * ceilDiv(params.scalar("partial_rows").spec.value * params.scalar("heads").spec.value, Expr(kCombineWarps));
+  spec.grid[0] = several * ceilDiv(params.scalar("partial_rows").spec.value * params.scalar("partial_pairs").spec.value, Expr(kCombineWarps));
   spec.params = params.ofCombine().specs();
   return spec;
 }
@@ -359,6 +383,7 @@ KernelSpec fovea::codegen::kernelSpec(KernelOp kernel, const Schedule &schedule,
   spec.ctasPerSm = int(schedule.ctasPerSm);
   spec.dynamicSmem = int(kernel->getAttrOfType<mlir::IntegerAttr>("smem_bytes").getInt());
   spec.tmemColumns = int(kernel->getAttrOfType<mlir::IntegerAttr>("tmem_columns").getInt());
+  spec.values = params.namedValues();
   Expr items = params.scalar("items").spec.value;
   spec.grid[0] = schedule.persistent ? minimum(items, Expr("sm_count") * Expr(schedule.ctasPerSm)) : items;
   spec.params = params.specs();

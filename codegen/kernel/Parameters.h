@@ -16,6 +16,8 @@ namespace fovea::codegen {
 inline constexpr int kBoxRows = 32, kTailRows = 4;
 /// Keys and values of the heads that a kernel works on at a time: what an H200 keeps in L2 (50 MB) beside the rest.
 inline constexpr int64_t kItemL2Bytes = 36 << 20;
+/// Keys that a part of a tile has at least behind a full chip: to begin and end a part costs as much as about 500 keys.
+inline constexpr int64_t kPartKeys = 2048;
 
 /// One parameter: its place in the entry and what the launch passes.
 struct ParamRef {
@@ -63,6 +65,9 @@ public:
   /// Of the kernel that adds up what items left of a tile (emitCombine).
   Parameters ofCombine() const;
 
+  /// What the expressions of parameters call by name (KernelSpec::values).
+  const std::vector<std::pair<std::string, Expr>> &namedValues() const { return values; }
+
   std::vector<KernelParam> types(OpBuilder &b) const;
   std::vector<ParamSpec> specs() const;
 
@@ -73,12 +78,21 @@ private:
   void addKeyBlockItems(tile::KernelOp kernel, const tile::Schedule &schedule, const std::string &rows,
                         const std::string &heads, llvm::function_ref<void(const std::string &)> table,
                         llvm::function_ref<void(const std::string &, Expr)> scalar);
-  void addItems(tile::KernelOp kernel, const tile::Schedule &schedule, Expr tiles, Expr rows, Expr heads,
+  /// Of a launch: all tiles; those of a pair of a sequence and a head (or pack of heads), the pairs, the rows of each (of jagged
+  /// queries: the heads, and all rows). `even`: all tiles see about as many keys, and the last in order are the last pairs'.
+  struct Tiles {
+    Expr all, ofPair, pairs, rows;
+    bool even;
+  };
+  void addItems(tile::KernelOp kernel, const tile::Schedule &schedule, const Tiles &tiles,
                 llvm::function_ref<void(const std::string &, Expr)> scalar);
   void add(std::string key, ParamSpec spec);
   const ParamRef &get(const std::string &key) const;
+  /// Names a value that others use more than once.
+  Expr named(const char *name, Expr value);
 
   std::vector<std::pair<std::string, ParamRef>> list;
+  std::vector<std::pair<std::string, Expr>> values;
   bool listed = true;
 };
 

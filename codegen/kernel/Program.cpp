@@ -14,7 +14,7 @@ LogicalResult Emitter::emitProgram(Block &block, const WorkItem &item) {
   channelRegisters.clear();
   tiles.clear();
   scalars.clear();
-  itemPosition = item.position, itemPart = item.part, itemBlocksBefore = item.blocksBefore;
+  itemPosition = item.position, itemPart = item.part, itemParts = item.parts, itemBlocksBefore = item.blocksBefore;
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), item.values))
     scalars[argument] = value;
   return emitBody(block);
@@ -79,7 +79,7 @@ LogicalResult Emitter::emitBody(Block &block) {
     } else if (auto position = dyn_cast<PositionOp>(op)) {
       scalars[position.getPosition()] = itemPosition;
     } else if (auto split = dyn_cast<SplitOp>(op)) {
-      scalars[split.getPart()] = itemPart, scalars[split.getCount()] = argument(params.scalar("splits"));
+      scalars[split.getPart()] = itemPart, scalars[split.getCount()] = itemParts;
     } else if (auto rows = dyn_cast<TeamRowsOp>(op)) {
       emitTeamRows(rows);
     } else if (auto row = dyn_cast<ListRowOp>(op)) {

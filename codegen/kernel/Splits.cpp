@@ -14,20 +14,22 @@ using LLVM::ICmpPredicate;
 void Emitter::unlessSplit(llvm::function_ref<void()> body) {
   if (!kernel->hasAttr("splits"))
     return body();
-  ifThen(cmp(ICmpPredicate::eq, argument(params.scalar("splits")), i32(1)), body);
+  ifThen(cmp(ICmpPredicate::eq, itemParts, i32(1)), body);
 }
 
-// (part * rows of the output + row) * heads + head, as i64: a row of f32 columns, or a pair of a maximum and a sum.
+// (part * pairs + pair) * rows + row, as i64, over pairs of a sequence and a head whose tiles have parts (Combine.cpp): a row of
+// f32 columns, or a pair of a maximum and a sum.
 Value Emitter::partialRow(StorePartialOp op, Value row) {
   auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
-  Value all = mul(wide(scalars[op.getPart()]), wide(argument(params.scalar("partial_rows"))));
   const auto [rows, query, head] = placeOf(row, scalars[op.getRows()], scalars[op.getHead()]);
-  Value at = add(all, wide(add(scalars[op.getRow()], query)));
-  return add(mul(at, wide(argument(params.scalar("heads")))), wide(head));
+  Value pair = op.getBatch() ? add(mul(scalars[op.getBatch()], argument(params.scalar("heads"))), head) : head;
+  pair = sub(pair, argument(params.scalar("first_pair")));
+  Value pairs = add(mul(wide(scalars[op.getPart()]), wide(argument(params.scalar("partial_pairs")))), wide(pair));
+  return add(mul(pairs, wide(argument(params.scalar("partial_rows")))), wide(add(scalars[op.getRow()], query)));
 }
 
 void Emitter::emitStorePartial(StorePartialOp op) {
-  ifThen(cmp(ICmpPredicate::sgt, argument(params.scalar("splits")), i32(1)), [&] {
+  ifThen(cmp(ICmpPredicate::sgt, itemParts, i32(1)), [&] {
     const uint32_t columns = uint32_t(cast<SlotType>(op.getSlot().getType()).getCols()), atOnce = 32;
     auto type = cast<RankedTensorType>(op.getTop().getType());
     const RegisterLayout layout = cast<RegsAttr>(type.getEncoding()).getLayout();

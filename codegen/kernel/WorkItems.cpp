@@ -63,10 +63,15 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   const int64_t M = schedule.itemQueries();
   auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
-  Value row, rows, head, sequence, query, queries, valid, part, items = argument(params.scalar("items"));
-  if (kernel->hasAttr("splits")) { // the parts of a tile one behind the other
-    Value parts = argument(params.scalar("splits")), whole = divide(index, parts);
-    part = sub(index, mul(whole, parts)), index = whole, items = divide(items, parts);
+  Value row, rows, head, sequence, query, queries, valid, part, parts, items = argument(params.scalar("items"));
+  if (kernel->hasAttr("splits")) {
+    // Whole tiles, then the parts of the others, those of a tile one behind the other.
+    Value whole = argument(params.scalar("whole")), splits = argument(params.scalar("splits"));
+    Value behind = sub(index, whole), tile = divide(behind, splits), shared = cmp(ICmpPredicate::sge, behind, i32(0));
+    part = codegen::select(b, loc, shared, sub(behind, mul(tile, splits)), i32(0));
+    parts = codegen::select(b, loc, shared, splits, i32(1));
+    index = codegen::select(b, loc, shared, add(whole, tile), index);
+    items = add(whole, divide(sub(items, whole), splits));
   }
   if (kernel->hasAttr("jagged_queries")) {
     if (kernel->hasAttr("heavy_first")) // the last rows of a sequence before its first
@@ -112,7 +117,7 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   } else {
     keys = argument(params.scalar("keys"));
   }
-  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}, part, countedBlock() ? blocksBefore(sequence) : Value()};
+  return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}, part, parts, countedBlock() ? blocksBefore(sequence) : Value()};
 }
 
 // The low word of an offset serves both sizes: offsets stay below 2^31.

@@ -202,8 +202,8 @@ def Tile_PositionOp : Tile_Op<"position", [Pure]> {
 def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let summary = "which part of its keys the item visits, of how many (1 to 32, known at launch)";
   let description = [{
-    Of a kernel with the attribute `splits`: where a launch has fewer tiles than the chip has SMs, several items share a tile
-    of queries, and each visits a part of its key blocks.
+    Of a kernel with the attribute `splits`: tiles that would leave SMs idle, all of a launch or its last ones, are shared by
+    several items, and each visits a part of the tile's key blocks. The other tiles have one part.
   }];
   let results = (outs I32:$part, I32:$count);
   let assemblyFormat = "attr-dict";
@@ -278,13 +278,14 @@ def Tile_StoreRowsOp : Tile_Op<"store_rows"> {
 def Tile_StorePartialOp : Tile_Op<"store_partial", [AllTypesMatch<["top", "sum"]>]> {
   let summary = "an accumulator, the maxima and the sums of its valid rows to memory, in f32; nothing where the item has all keys";
   let description = [{
-    Of a kernel with the attribute `splits`. `row` counts the output's rows, of all sequences behind one another; `sum` is the
-    whole row's. A second kernel adds up the parts in their order, so that equal launches give equal bits. Where there are parts,
-    `tile.store` and `tile.store_rows` of the kernel store nothing.
+    Of a kernel with the attribute `splits`. `row`, `head` and `batch` as in tile.store_rows; `sum` is the whole row's. A second
+    kernel adds up the parts in their order, so that equal launches give equal bits. Where a tile has parts, `tile.store` and
+    `tile.store_rows` store nothing of it.
   }];
-  let arguments = (ins I32:$row, I32:$rows, I32:$head, I32:$part, Tile_Slot:$slot, Tile_RegTile:$top, Tile_RegTile:$sum);
+  let arguments = (ins I32:$row, I32:$rows, I32:$head, Optional<I32>:$batch, I32:$part, Tile_Slot:$slot, Tile_RegTile:$top,
+                       Tile_RegTile:$sum);
   let assemblyFormat = [{
-    `part` $part `[` $row `,` $rows `,` $head `]` `from` $slot `,` $top `,` $sum `:` type($slot) `,` type($top) attr-dict }];
+    `part` $part `[` $row `,` $rows `,` $head (`,` $batch^)? `]` `from` $slot `,` $top `,` $sum `:` type($slot) `,` type($top) attr-dict }];
 }
 
 def Tile_StoreScratchOp : Tile_Op<"store_scratch"> {

@@ -122,7 +122,7 @@ private:
              std::to_string(s.packed) + " of head r % " + std::to_string(s.packed));
     if (s.splits != 1)
       n.note("keys of a tile in " + (s.splits ? std::to_string(s.splits) : "as many") + " parts" +
-             (s.splits ? "" : " as fill the chip (1 where the tiles do)") + "; a second kernel adds them up");
+             (s.splits ? "" : " as fill the chip (1 where the tiles do; the last tiles may have more)") + "; a second kernel adds them up");
     if (!p.sink.empty())
       n.note("sink: exp(" + p.sink + "[head]) joins each row's sum behind its last key block");
     const bool queriesBatched = p.queries.kind == RowSpace::Kind::Dense;
@@ -563,8 +563,7 @@ private:
     CopyOp::create(n.b, loc, result, out, Value(), factor, PairingAttr());
     if (s.splits != 1) {
       auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
-      Value row = p.queries.kind == RowSpace::Kind::Jagged ? item.row : n.add(n.mul(item.batch, item.queries), item.row);
-      StorePartialOp::create(n.b, loc, row, item.rows, item.head, split.getPart(), result, top, total);
+      StorePartialOp::create(n.b, loc, item.row, item.rows, item.head, batchOf(p.queries, item, true), split.getPart(), result, top, total);
     }
     n.pass(result), n.pass(out);
   }

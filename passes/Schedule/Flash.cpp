@@ -137,8 +137,13 @@ private:
     s.maxFree = choice.maxFree, s.polynomial = polynomial;
     s.packed = packing(rows * tiles);
     c.rowTail = rowTail(rows * tiles, s.packed);
-    // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few.
-    s.splits = o.splits ? *o.splits : p.queries == p.keys ? 1 : 0;
+    // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few. Where tiles see
+    // equally many keys, the last ones cannot either; where they differ, the lightest come last. (Head dims above 128 leave no
+    // registers for a part's place: spills cost what a full last round would gain. On sm_100a what the parts tell the
+    // correction takes the room of a stage.)
+    const bool even = !target.tcgen05 && p.queries.kind != RowSpace::Kind::Jagged && p.range.lower.empty() && p.range.upper.empty() &&
+                      std::max(p.headDim, p.valueDim) <= 128;
+    s.splits = o.splits ? *o.splits : p.queries == p.keys && !even ? 1 : 0;
     s.outInQ = over && !target.tcgen05;
     s.depths = {{"K", kStages}, {"V", vStages}};
     // Names of each tile's own roles and channels.

@@ -4,7 +4,7 @@
 //   "total"             a dim symbol, bound by the first tensor shape that names it
 //   "q.shape.0"         extent of a dimension          "q.stride.0"   stride in elements
 //   "q.itemsize"        bytes of one element           "lse.present"  1 when the optional tensor was passed, else 0
-//   "sm_count"          multiprocessors of the device
+//   "sm_count"          multiprocessors of the device   "$whole"       a value that the kernel names (KernelSpec::values)
 // "ceildiv", "floordiv" and "mod" round towards +inf, -inf and -inf. Overflow of 64 bits and division by zero are errors.
 #ifndef FOVEA_RUNTIME_ABI_EXPR_H
 #define FOVEA_RUNTIME_ABI_EXPR_H

@@ -1,12 +1,12 @@
 // runtime/abi/Manifest.h - the one artefact besides PTX that crosses from the compiler to the runtime.
 //
-// The compiler fills these structs and writes `toJson`; the runtime reads them back with `parseManifest`. Version 1:
+// The compiler fills these structs and writes `toJson`; the runtime reads them back with `parseManifest`. Version 2:
 //
-//   { "fovea_manifest": 1, "spec": "ads_block", "target": "sm_100a", "ptx": "ads_block.ptx", "ptx_sha256": "...",
+//   { "fovea_manifest": 2, "spec": "ads_block", "target": "sm_100a", "ptx": "ads_block.ptx", "ptx_sha256": "...",
 //     "tensors": [ {"name": "q", "role": "input", "dtype": "bf16", "shape": ["total", 4, 128], "jagged": "offsets",
 //                   "min_alignment": 16, "stride_multiple_bytes": 16, "optional": false}, ... ],
 //     "kernels": [ {"name": "forward", "entry": "ads_block_forward", "block": [128, 1, 1], "cluster": [1, 1, 1],
-//                   "ctas_per_sm": 4, "dynamic_smem": 49184, "tmem_columns": 128, "grid": [EXPR, EXPR, EXPR],
+//                   "ctas_per_sm": 4, "dynamic_smem": 49184, "tmem_columns": 128, "values": [["$whole", EXPR], ...], "grid": [EXPR, EXPR, EXPR],
 //                   "params": [ {"kind": "tensor_map", "tensor": "q", "dims": [EXPR...], "strides": [EXPR...],
 //                                "box": [64, 16], "swizzle": "128B", "l2_promotion": "128B"},
 //                               {"kind": "pointer", "tensor": "o"}, {"kind": "i32", "value": EXPR},
@@ -29,7 +29,7 @@
 
 namespace fovea {
 
-constexpr int kManifestVersion = 1;
+constexpr int kManifestVersion = 2;
 
 /// A tensor the caller passes by name.
 struct TensorSpec {
@@ -81,6 +81,9 @@ struct KernelSpec {
   int ctasPerSm = 1;                 ///< how many CTAs per SM the schedule counts on
   int dynamicSmem = 0;               ///< bytes
   int tmemColumns = 0;               ///< allocated by one CTA
+  /// Names for values that the grid and the parameters use; each may use those before it. A name begins with '$', so that it is
+  /// no dim symbol. The key is left out where there are none.
+  std::vector<std::pair<std::string, Expr>> values;
   std::array<Expr, 3> grid = {Expr(1), Expr(1), Expr(1)}; ///< a zero extent launches nothing
   std::vector<ParamSpec> params;
 };

@@ -245,7 +245,7 @@ KernelSpec Reader::kernel(const Json &json, const std::string &path) {
   if (!isObject(json, path))
     return result;
   allowKeys(json, path,
-            {"name", "entry", "block", "cluster", "ctas_per_sm", "dynamic_smem", "tmem_columns", "grid", "params"});
+            {"name", "entry", "block", "cluster", "ctas_per_sm", "dynamic_smem", "tmem_columns", "values", "grid", "params"});
   result.name = text(json, path, "name");
   result.entry = text(json, path, "entry");
   result.block = triple(json, path, "block", 1024);
@@ -253,6 +253,14 @@ KernelSpec Reader::kernel(const Json &json, const std::string &path) {
   result.ctasPerSm = int(integer(json, path, "ctas_per_sm", 1, 64));
   result.dynamicSmem = int(integer(json, path, "dynamic_smem", 0, 1 << 20));
   result.tmemColumns = int(integer(json, path, "tmem_columns", 0, 512));
+  if (json.contains("values"))
+    for (const Json &item : array(json, path, "values")) {
+      const std::string where = path + ".values[" + std::to_string(result.values.size()) + "]";
+      if (!item.is_array() || item.size() != 2 || !item[0].is_string() || item[0].get<std::string>().substr(0, 1) != "$")
+        fail(where, "expected a name that begins with $ and an expression, found " + item.dump());
+      else
+        result.values.push_back({item[0].get<std::string>(), expr(item[1], where)});
+    }
   std::vector<Expr> grid = exprs(json, path, "grid");
   if (grid.size() != 3)
     fail(path + ".grid", "expected three expressions, found " + std::to_string(grid.size()));
@@ -355,6 +363,8 @@ std::set<std::string> usedTensors(const Manifest &manifest, const std::string &o
   for (const KernelSpec &kernel : manifest.kernels) {
     if (kernel.name != operation)
       continue;
+    for (const auto &[name, value] : kernel.values)
+      value.forEachName(visit);
     for (const Expr &extent : kernel.grid)
       extent.forEachName(visit);
     for (const ParamSpec &param : kernel.params) {

@@ -79,15 +79,18 @@ Json write(const KernelSpec &kernel) {
   Json params = Json::array();
   for (const ParamSpec &param : kernel.params)
     params.push_back(write(param));
-  return {{"name", kernel.name},
-          {"entry", kernel.entry},
-          {"block", kernel.block},
-          {"cluster", kernel.cluster},
-          {"ctas_per_sm", kernel.ctasPerSm},
-          {"dynamic_smem", kernel.dynamicSmem},
-          {"tmem_columns", kernel.tmemColumns},
-          {"grid", writeAll(kernel.grid)},
-          {"params", params}};
+  Json json = {{"name", kernel.name},
+               {"entry", kernel.entry},
+               {"block", kernel.block},
+               {"cluster", kernel.cluster},
+               {"ctas_per_sm", kernel.ctasPerSm},
+               {"dynamic_smem", kernel.dynamicSmem},
+               {"tmem_columns", kernel.tmemColumns}};
+  for (const auto &[name, value] : kernel.values)
+    json["values"].push_back(Json::array({name, write(value)}));
+  json["grid"] = writeAll(kernel.grid);
+  json["params"] = params;
+  return json;
 }
 
 } // namespace

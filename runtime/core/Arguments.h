@@ -29,6 +29,8 @@ public:
   /// The value of a name of runtime/abi/Expr.h.
   std::optional<int64_t> value(const std::string &name) const;
   Expected<int64_t> evaluate(const Expr &expr) const;
+  /// Gives a name its value, for expressions that are evaluated later.
+  void define(const std::string &name, int64_t value) { symbols[name] = value; }
 
   /// The tensor passed as `name`, or null.
   const Tensor *find(const std::string &name) const;

@@ -195,8 +195,14 @@ Expected<PreparedLaunch::ParamValue> PreparedLaunch::pack(const ParamSpec &param
   return value;
 }
 
-Expected<void> PreparedLaunch::addKernel(size_t index, const Arguments &arguments, ScratchPool &pool) {
+Expected<void> PreparedLaunch::addKernel(size_t index, Arguments &arguments, ScratchPool &pool) {
   const KernelSpec &spec = module->manifest.kernels[index];
+  for (const auto &[name, expr] : spec.values) {
+    Expected<int64_t> value = arguments.evaluate(expr);
+    if (!value)
+      return value.error();
+    arguments.define(name, *value);
+  }
   unsigned grid[3];
   constexpr int64_t limits[3] = {std::numeric_limits<int32_t>::max(), 65535, 65535};
   bool hasWork = true;

@@ -80,7 +80,7 @@ private:
   static Expected<PreparedLaunch> create(std::shared_ptr<LoadedModule> module, const std::string &operation,
                                          const std::vector<Tensor> &tensors, const LaunchOptions &options,
                                          ScratchPool *sharedScratch);
-  Expected<void> addKernel(size_t index, const Arguments &arguments, ScratchPool &pool);
+  Expected<void> addKernel(size_t index, Arguments &arguments, ScratchPool &pool);
   Expected<ParamValue> pack(const ParamSpec &param, const Arguments &arguments, ScratchPool &pool, Kernel &kernel);
 
   std::shared_ptr<LoadedModule> module;

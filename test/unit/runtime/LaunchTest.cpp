@@ -136,6 +136,17 @@ TEST_F(Launch, RunsAllKernelsOfAnOperationInOrder) {
   EXPECT_EQ(fake().launches[1].config.gridDimX, 1u);
 }
 
+TEST_F(Launch, EvaluatesNamedValuesInOrder) {
+  manifest.kernels[0].values = {{"$rows", Expr("total") - 40}, {"$more", Expr("$rows") + 1}};
+  manifest.kernels[0].grid = {"$more", 1, 1};
+  Expected<PreparedLaunch> prepared = load().prepare("forward", tensors());
+  ASSERT_TRUE(prepared) << prepared.message();
+  ASSERT_TRUE(prepared->launch(stream));
+  EXPECT_EQ(fake().launches[0].config.gridDimX, 61u);
+  manifest.kernels[0].values[0].second = floorDiv("total", 0);
+  EXPECT_EQ(load().prepare("forward", tensors()).message(), "the launch expression floordiv(total, 0) divides by zero");
+}
+
 TEST_F(Launch, RefusesBadGrids) {
   manifest.kernels[0].grid = {1, Expr("total") * 1000, 1};
   EXPECT_EQ(load().prepare("forward", tensors()).message(),

@@ -27,6 +27,7 @@ Manifest example() {
   kernel.ctasPerSm = 4;
   kernel.dynamicSmem = 49184;
   kernel.tmemColumns = 128;
+  kernel.values = {{"$tiles", ceilDiv("total", 64)}, {"$items", Expr("$tiles") * 4}};
   kernel.grid = {minimum(ceilDiv("total", 64) * 4, Expr("sm_count") * 4), 1, 1};
   ParamSpec map;
   map.kind = ParamSpec::Kind::TensorMap;
@@ -72,10 +73,17 @@ TEST(Manifest, SurvivesARoundTrip) {
 }
 
 TEST(Manifest, RefusesAnotherVersion) {
-  EXPECT_EQ(problem([](Json &j) { j["fovea_manifest"] = 2; }),
-            "m.json: the manifest has version 2, but this runtime reads version 1; recompile the spec with the "
+  EXPECT_EQ(problem([](Json &j) { j["fovea_manifest"] = 1; }),
+            "m.json: the manifest has version 1, but this runtime reads version 2; recompile the spec with the "
             "matching fovea");
-  EXPECT_NE(problem([](Json &j) { j["fovea_manifest"] = "1"; }).find("version \"1\""), std::string::npos);
+  EXPECT_NE(problem([](Json &j) { j["fovea_manifest"] = "2"; }).find("version \"2\""), std::string::npos);
+}
+
+TEST(Manifest, RefusesNamesWithoutValues) {
+  for (Json bad : {Json("$x"), Json::array({"$x"}), Json::array({"x", 1}), Json::array({1, 2})})
+    EXPECT_EQ(problem([&](Json &j) { j["kernels"][0]["values"][1] = bad; }),
+              "m.json: kernels[0].values[1]: expected a name that begins with $ and an expression, found " + bad.dump());
+  EXPECT_NE(problem([](Json &j) { j["kernels"][0]["values"] = 3; }).find("kernels[0].values"), std::string::npos);
 }
 
 TEST(Manifest, RefusesValuesEditedByHand) {
@@ -90,7 +98,7 @@ TEST(Manifest, RefusesValuesEditedByHand) {
 }
 
 TEST(Manifest, RefusesForeignAndDamagedFiles) {
-  for (const char *text : {"", "{", "\xff\xfe\x00binary", "{\"fovea_manifest\": 1, \"spec\": \"x"}) {
+  for (const char *text : {"", "{", "\xff\xfe\x00binary", "{\"fovea_manifest\": 2, \"spec\": \"x"}) {
     Expected<Manifest> result = parseManifest(text, "m.json");
     ASSERT_FALSE(result);
     EXPECT_EQ(result.message(),
