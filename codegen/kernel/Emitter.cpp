@@ -202,6 +202,17 @@ GroupState::Ring Emitter::advance(const GroupState::Ring &at, int64_t depth) {
   return {codegen::select(b, loc, wraps, i32(0), slot), parity};
 }
 
+// A CTA may leave only after TMA has read its last store (PTX ISA, cp.async.bulk.wait_group.read): whether a store may still
+// read when the program is over.
+static bool leavesStores(Block &program) {
+  for (Operation &op : llvm::reverse(program))
+    if (auto wait = dyn_cast<StoreWaitOp>(op); wait && wait.getPending() == 0)
+      return false;
+    else if (isa<StoreOp>(op))
+      return true;
+  return false;
+}
+
 LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &item) {
   Block &block = op.getBody().front();
   group = GroupState();
@@ -312,10 +323,7 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
           scf::YieldOp::create(b, loc, next);
         });
   }
-  // A CTA may leave only after TMA has read its last store (PTX ISA, cp.async.bulk.wait_group.read).
-  bool stores = false;
-  block.walk([&](StoreOp) { stores = true; });
-  if (stores)
+  if (leavesStores(block))
     asLeader([&] { bulkWaitGroupRead(b, loc, 0); });
   return result;
 }

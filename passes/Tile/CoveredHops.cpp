@@ -1,8 +1,8 @@
 // passes/Tile/CoveredHops.cpp - hops whose order other hops give already.
 #include "passes/Tile/CoveredHops.h"
 #include "passes/Analysis/EventGraph.h"
+#include "passes/Tile/Hops.h"
 #include <deque>
-#include <limits>
 
 using namespace mlir;
 using namespace fovea::tile;
@@ -46,31 +46,47 @@ private:
     return found;
   }
 
-  // Whether a path leads from the edge's start to its end with no more tokens, entering and leaving each group by one
-  // unit. Fewest tokens first: edges of loops have 0, 1 or the depth of a ring.
+  // The event that an edge holds back: its end, or the next of the group, in the same item, that works on the slot.
+  unsigned heldBack(const Edge &edge) const {
+    ArrayRef<unsigned> program = graph.programs[graph.events[edge.to].group];
+    for (unsigned at : program.drop_while([&](unsigned event) { return event != edge.to; })) {
+      const Event &event = graph.events[at];
+      if (event.kind == Event::Kind::Take && ownerOf(event.channel) == ownerOf(graph.events[edge.to].channel) && worksOn(event.take))
+        return at;
+    }
+    return edge.to;
+  }
+
+  // Whether a path leads from the edge's start to what it holds back with no more tokens, entering and leaving each group
+  // by one unit: a place on the path is an event and the unit that is there. Fewest tokens first: edges of loops have 0, 1
+  // or the depth of a ring.
   bool hasPath(const Edge &edge) const {
-    std::vector<unsigned> best(graph.events.size(), std::numeric_limits<unsigned>::max());
-    std::vector<Unit> by(graph.events.size(), Unit::Threads);
-    std::deque<unsigned> queue{edge.from};
-    best[edge.from] = 0, by[edge.from] = unitOf(edge.from);
+    using Place = std::pair<unsigned, Unit>;
+    llvm::DenseMap<Place, unsigned> best;
+    const Place start{edge.from, unitOf(edge.from)};
+    const unsigned end = heldBack(edge);
+    const Place goal{end, unitOf(end)};
+    best[start] = 0;
+    std::deque<Place> queue{start};
     while (!queue.empty()) {
-      unsigned at = queue.front();
+      const auto [at, by] = queue.front();
       queue.pop_front();
+      const unsigned spent = best.lookup({at, by});
       for (unsigned e : out[at]) {
         const Edge &next = graph.edges[e];
-        unsigned tokens = best[at] + next.tokens;
-        if (removed.contains(e) || tokens > edge.tokens || tokens >= best[next.to])
+        const unsigned tokens = spent + next.tokens;
+        if (removed.contains(e) || tokens > edge.tokens || (isHop(next) && unitOf(at) != by))
           continue;
-        if (isHop(next) && unitOf(at) != by[at])
+        const Place to{next.to, isHop(next) ? unitOf(next.to) : by};
+        auto [known, fresh] = best.try_emplace(to, tokens);
+        if (!fresh && tokens >= known->second)
           continue;
-        Unit unit = isHop(next) ? unitOf(next.to) : by[at];
-        if (next.to == edge.to && unit != unitOf(edge.to))
-          continue;
-        best[next.to] = tokens, by[next.to] = unit;
-        queue.push_back(next.to);
+        known->second = tokens;
+        queue.push_back(to);
       }
     }
-    return best[edge.to] <= edge.tokens;
+    auto reached = best.find(goal);
+    return reached != best.end() && reached->second <= edge.tokens;
   }
 
   EventGraph graph;

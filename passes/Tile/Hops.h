@@ -22,6 +22,9 @@ struct Station {
   Unit unit() { return visits.front().take.getUnit(); }
 };
 
+/// Whether anything is done with the slot between its take and its pass.
+bool worksOn(TakeOp take);
+
 /// What a hop needs; see the table in Hops.cpp, where each row names its source in the PTX ISA.
 struct HopRule {
   bool barrier = false;      ///< an mbarrier per slot: producer arrives, consumer waits

@@ -8,6 +8,7 @@
 #include "passes/Tile/Hops.h"
 #include "passes/Tile/Passes.h"
 #include "runtime/abi/Target.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace fovea;
@@ -126,6 +127,8 @@ private:
                         rule->byTma || rule->commit ? 1
                         : rule->drainStores         ? int64_t(from.group.getTeams()) // each stores its own rows
                                                     : int64_t(from.group.getWarps()));
+    if (rule->barrier && llvm::is_contained(rule->before, FenceKind::AsyncProxy))
+      fenced.insert(barrier);
     // A commit tells of products alone: what threads wrote into the slot before them is handed on by an arrival.
     const bool handOn = rule->commit && !wrap && from.group != to.group && writtenByThreads(channel, index);
     if (handOn)
@@ -152,8 +155,9 @@ private:
     Location loc = channel.getLoc();
     IntegerAttr at = visit.take.getVisitAttr();
     b.setInsertionPoint(visit.pass);
-    for (FenceKind kind : rule.before)
-      FenceOp::create(b, loc, kind, from.unit());
+    if (worksOn(visit.take)) // who only hands a slot on owes no fence: those at the two ends do
+      for (FenceKind kind : rule.before)
+        FenceOp::create(b, loc, kind, from.unit());
     if (!rule.barrier)
       return success();
     if (rule.byTma) {
@@ -214,8 +218,9 @@ private:
       WaitOp::create(b, loc, barrier, to.stores ? Unit::Threads : to.unit(), wrap, visit.take.getVisitAttr());
     if (rule.sync)
       SyncOp::create(b, loc);
-    for (FenceKind kind : rule.after)
-      FenceOp::create(b, loc, kind, to.unit());
+    if (worksOn(visit.take))
+      for (FenceKind kind : rule.after)
+        FenceOp::create(b, loc, kind, to.unit());
   }
 
   // The cold path that is the only place where the slot is touched, or null.
@@ -302,17 +307,20 @@ private:
     return false;
   }
 
-  // Hops that meet at one place ask for the same fence or barrier; once is enough when nothing happens in between.
+  // Hops that meet at one place ask for the same fence or barrier; once is enough when nothing happens in between. Stores
+  // do not part two barriers: what threads read for them comes back behind the one that stands before the drain.
   void coalesce(Block &block) {
+    dropRepeatedDrains(block);
+    dropEarlyFences(block);
     SmallVector<Operation *> run; // synchronising ops since the last access
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (isa<TakeOp, PassOp>(op))
+      if (isa<TakeOp, PassOp, StoreOp>(op) || isPure(&op))
         continue;
       if (!isa<SyncOp, FenceOp>(op)) {
         run.clear();
         continue;
       }
-      bool repeated = llvm::any_of(run, [&](Operation *other) {
+      bool repeated = !isa_and_nonnull<StoreWaitOp>(op.getNextNode()) && llvm::any_of(run, [&](Operation *other) {
         return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
       });
       if (repeated) {
@@ -323,6 +331,44 @@ private:
       if (isa<FenceOp>(op))
         llvm::erase_if(run, [](Operation *other) { return isa<SyncOp>(other); });
       run.push_back(&op);
+    }
+  }
+
+  // All stores were waited for and the group has met since, as another hop asked: without a store in between, nothing has
+  // changed.
+  void dropRepeatedDrains(Block &block) {
+    std::optional<uint64_t> drained; // stores that may still read
+    SmallVector<Operation *> redundant;
+    for (Operation &op : block) {
+      if (isa<StoreOp>(op) || op.getNumRegions())
+        drained.reset();
+      auto wait = dyn_cast<StoreWaitOp>(op);
+      auto sync = wait ? dyn_cast_or_null<SyncOp>(op.getNextNode()) : SyncOp();
+      if (!sync)
+        continue;
+      if (drained && *drained <= wait.getPending())
+        redundant.append({wait, sync});
+      else
+        drained = wait.getPending();
+    }
+    for (Operation *op : redundant)
+      op->erase();
+  }
+
+  // Of two proxy fences the later one does, unless what the first is for was handed on between them.
+  void dropEarlyFences(Block &block) {
+    bool later = false;
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      auto fence = dyn_cast<FenceOp>(op);
+      if (fence && fence.getKind() == FenceKind::AsyncProxy) {
+        if (later)
+          op.erase();
+        later = true;
+      } else if (auto arrive = dyn_cast<ArriveOp>(op)) {
+        later &= !fenced.contains(arrive.getBarrier());
+      } else if (isa<SyncOp, CommitOp, MmaOp, LoadOp, StoreOp>(op) || op.getNumRegions()) {
+        later = false;
+      }
     }
   }
 
@@ -391,6 +437,7 @@ private:
   SmallVector<ChannelOp> order;
   llvm::StringMap<SmallVector<Station>> channelStations;
   CoveredHops covered;
+  llvm::StringSet<> fenced; ///< barriers that hand on what threads wrote to other proxies
 };
 
 struct Synchronise : PassWrapper<Synchronise, OperationPass<ModuleOp>> {
