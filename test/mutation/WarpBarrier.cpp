@@ -1,6 +1,7 @@
 // test/mutation/WarpBarrier.cpp - what the lanes of a warp do on the two sides of a bar.warp.sync.
 #include "test/mutation/WarpBarrier.h"
 #include <algorithm>
+#include <set>
 
 namespace fovea::mutation {
 
@@ -37,16 +38,16 @@ bool gathersWholeWarp(const Instruction &o) {
 struct Effects {
   bool reads[2] = {}, writes[2] = {};  ///< shared, global memory
   bool learns = false;                 ///< before: took over what another thread said
+  bool asks = false;                   ///< after: an access that rests on what others have learnt
   bool tells = false;                  ///< after: another thread may go on
 
   bool conflicts(const Effects &later) const {
-    bool any = false, anyLater = false, race = false;
+    bool any = false, race = false;
     for (int k = 0; k < 2; ++k) {
       any |= reads[k] || writes[k];
-      anyLater |= later.reads[k] || later.writes[k];
       race |= writes[k] ? later.reads[k] || later.writes[k] : reads[k] && later.writes[k];
     }
-    return race || (later.tells && (any || learns)) || (learns && anyLater);
+    return race || (later.tells && (any || learns)) || (learns && later.asks);
   }
   void access(const Instruction &o, bool read, bool write) {
     bool shared = has(o, ".shared") || has(o, ".shared::cta") || has(o, ".shared::cluster"), global = has(o, ".global");
@@ -84,6 +85,59 @@ bool ordinary(const Instruction &o, Effects &e) {
     return true;
   }
   return false;
+}
+
+/// Whether a lane knows by itself of all that its access conflicts with, when it comes there by `at`: each lane waits for a barrier
+/// of shared memory first, and whoever makes a conflicting access before it (Sharing) arrives on that barrier right behind it. The
+/// wait is the same in all lanes, and each was in the wait for the phase before, so that none takes another phase for this one.
+/// Barriers are told apart by the constant in their address: those of a ring share it, and address and phase of the wait are those
+/// of the kernel, in which it orders the two for the first lane.
+bool learnsAlone(const ptx::Function &fn, const Instruction &access, size_t at, const Flow &flow, const Sharing &sharing, const std::vector<bool> &differs,
+                 const Flow::Predicates &assume) {
+  if (!sharing.watched || access.opcode != "ld")
+    return false;
+  auto barrierOf = [&](const Instruction &o) -> int64_t {  // 0: not known
+    const Operand *base = nullptr;
+    for (const Operand &x : o.operands)
+      if (x.kind == Operand::Address && x.parts.size() == 1)
+        base = &x.parts[0];
+    if (!base || base->kind != Operand::Register)
+      return 0;
+    const Instruction *from = nullptr;
+    for (const Instruction &d : fn.body)
+      if (!d.operands.empty() && d.operands[0].kind == Operand::Register && d.operands[0].reg == base->reg) {
+        if (from)
+          return 0;
+        from = &d;
+      }
+    return from && is(*from, "add") && from->operands.size() == 3 && from->operands[2].kind == Operand::Integer ? from->operands[2].integer + base->integer : 0;
+  };
+  std::set<int64_t> awaited;
+  bool alike = true;
+  auto waits = [&](const Instruction &o) {
+    if (!isWait(o) || o.guard >= 0)
+      return false;
+    std::vector<uint32_t> inputs;
+    for (size_t k = 1; k < o.operands.size(); ++k)
+      collect(o.operands[k], inputs);
+    for (uint32_t r : inputs)
+      alike &= !differs[r];
+    awaited.insert(barrierOf(o));
+    return true;
+  };
+  if (!flow.always(size_t(&access - fn.body.data()), false, waits, [&](const Instruction &o) { return &o == &fn.body[at]; }, false, assume) || !alike ||
+      awaited.size() != 1 || !*awaited.begin())
+    return false;
+  for (size_t k = 0; k < fn.body.size(); ++k) {
+    const Instruction &other = fn.body[k];
+    auto conflicts = sharing.laterThan.find(uint32_t(other.line));
+    if (conflicts == sharing.laterThan.end() || !conflicts->second.count(uint32_t(access.line)))
+      continue;
+    auto arrives = [&](const Instruction &o) { return is(o, "mbarrier", ".arrive") && !has(o, ".expect_tx") && !has(o, ".relaxed") && barrierOf(o) == *awaited.begin(); };
+    if (other.opcode != "st" || !flow.always(k, true, arrives, isSync))
+      return false;
+  }
+  return true;
 }
 
 } // namespace
@@ -148,7 +202,11 @@ bool warpOrderNeedless(const ptx::Function &fn, size_t at, const Flow &flow, con
   auto after = [&](const Flow::Predicates &assume) {
     Effects e;
     for (const Instruction *o : flow.until(at, true, meets, assume)) {
-      if (o == &fn.body[at] || (alone(*o, sharing.after) && (is(*o, "ld") || is(*o, "st"))) || ordinary(*o, e) || isWait(*o) || isCollective(*o) || (isBulk(*o) && (has(*o, ".commit_group") || has(*o, ".wait_group"))))
+      if (o == &fn.body[at] || (alone(*o, sharing.after) && (is(*o, "ld") || is(*o, "st"))))
+        continue;
+      if (isAccess(*o) && !has(*o, ".nc") && !isCollective(*o))
+        e.asks |= !learnsAlone(fn, *o, at, flow, sharing, differs, assume);
+      if (ordinary(*o, e) || isWait(*o) || isCollective(*o) || (isBulk(*o) && (has(*o, ".commit_group") || has(*o, ".wait_group"))))
         continue;
       if (isFence(*o))
         e.tells |= !byAll(*o, true);

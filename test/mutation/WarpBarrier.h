@@ -16,7 +16,7 @@ bool meetsWholeWarp(const ptx::Instruction &i);
 ///
 /// The order is needless when, up to the places where the warp meets again on either side, no lane does before what could
 /// meet what another lane does after: accesses to one space of which one writes; an arrival or other message after an access or
-/// a wait; an access after a wait or fence of some lanes only. Lanes that run behind predicates of the first lane only
+/// a wait; an access after a wait or fence of some lanes only, unless each lane waits itself for whoever it conflicts with. Lanes that run behind predicates of the first lane only
 /// are told apart. What a lane *issues* (copies, products) before does not count: it ends later, by its own barrier or group.
 /// A wait after it does not: the lane learns, and its later accesses are looked at themselves. Loads of constants and `.nc`
 /// loads read what nobody writes, and `sharing` says whose accesses nobody conflicts with. tcgen05.ld, st, wait and wgmma's waits are `.sync.aligned`: no lane is ahead there.

@@ -19,7 +19,7 @@ using mutation::Change;
 using mutation::Mutant;
 
 static const char *usage =
-    "usage: fovea-mutate [--jobs N] [--every N] [--json FILE] [--survivors] [--only FAMILY] [--most PERCENT] FOLDER...\n"
+    "usage: fovea-mutate [--jobs N] [--every N] [--json FILE] [--survivors] [--only FAMILY] [--lines A:B] [--most PERCENT] FOLDER...\n"
     "Each FOLDER holds kernel.ptx and launch.json (FOVEA_EMULATE_RECORD writes them), or several launch*.json. Prints one line per kernel:\n"
     "mutants, caught, proved harmless, survived. --every N tries each Nth mutant. Exit status 1 when more than PERCENT (0)\n"
     "of them survived.\n";
@@ -246,14 +246,14 @@ void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vecto
 } // namespace
 
 int main(int argc, char **argv) {
-  unsigned jobs = 2, every = 1;
+  unsigned jobs = 2, every = 1, firstLine = 0, lastLine = ~0u;
   double most = 0;
   bool showSurvivors = false;
   std::string jsonFile, only;
   std::vector<std::string> folders;
   for (int k = 1; k < argc; ++k) {
     std::string a = argv[k];
-    bool value = a == "--jobs" || a == "--every" || a == "--json" || a == "--only" || a == "--most";
+    bool value = a == "--jobs" || a == "--every" || a == "--json" || a == "--only" || a == "--lines" || a == "--most";
     if ((value && k + 1 == argc) || (!value && a != "--survivors" && a[0] == '-')) {
       std::fputs(usage, stderr);
       return 2;
@@ -263,7 +263,12 @@ int main(int argc, char **argv) {
     else if (a == "--every") every = unsigned(std::max(1, std::atoi(argv[++k])));
     else if (a == "--json") jsonFile = argv[++k];
     else if (a == "--only") only = argv[++k];
-    else if (a == "--most") most = std::atof(argv[++k]);
+    else if (a == "--lines") {
+      if (std::sscanf(argv[++k], "%u:%u", &firstLine, &lastLine) != 2) {
+        std::fputs(usage, stderr);
+        return 2;
+      }
+    } else if (a == "--most") most = std::atof(argv[++k]);
     else folders.push_back(a);
   }
   setenv("FOVEA_EMULATE_DETECT", "1", 1);
@@ -288,7 +293,7 @@ int main(int argc, char **argv) {
       kernel.baseline();
       std::vector<Mutant> mutants;
       for (Mutant &m : mutation::mutantsOf(kernel.text, name))
-        if (only.empty() || m.family.find(only) != std::string::npos)
+        if ((only.empty() || m.family.find(only) != std::string::npos) && m.line >= firstLine && m.line <= lastLine)
           mutants.push_back(std::move(m));
       std::vector<Verdict> verdicts(mutants.size());
       std::atomic<size_t> next{0};
