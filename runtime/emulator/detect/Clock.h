@@ -43,16 +43,64 @@ private:
   std::vector<uint32_t> steps;
 };
 
+/// What is known of other clusters, by their index in the grid. Views are copied at every barrier and clusters hear of each other
+/// seldom, so copies share one map until one of them learns more.
+class Foreign {
+public:
+  using Map = std::map<uint64_t, Clock>;
+  bool empty() const { return !map; }
+  /// Null when nothing is known of the cluster.
+  const Clock *find(uint64_t cluster) const {
+    if (!map)
+      return nullptr;
+    auto it = map->find(cluster);
+    return it == map->end() ? nullptr : &it->second;
+  }
+  void join(const Map &from) {
+    if (from.empty())
+      return;
+    if (!map)
+      map = std::make_shared<Map>();
+    else if (map.use_count() > 1)
+      map = std::make_shared<Map>(*map);
+    for (auto &[cluster, clock] : from)
+      (*map)[cluster].join(clock);
+  }
+  void join(const Foreign &from) {
+    if (map == from.map || !from.map)
+      return;
+    if (!map)
+      map = from.map;
+    else if (!covers(from))
+      join(*from.map);
+  }
+  bool covers(const Foreign &from) const {
+    if (map == from.map || !from.map)
+      return true;
+    for (auto &[cluster, clock] : *from.map)
+      if (const Clock *own = find(cluster); !own || !own->covers(clock))
+        return false;
+    return true;
+  }
+  template <class F> void each(F f) const {
+    if (map)
+      for (auto &[cluster, clock] : *map)
+        f(cluster, clock);
+  }
+
+private:
+  std::shared_ptr<Map> map;  ///< of one cluster's views, which one host thread handles
+};
+
 /// A view: everything that happened before; the generic writes among it that the asynchronous proxy sees too; and what
 /// the tcgen05 fences order: handed out after fence::before_thread_sync, received, in force after fence::after_thread_sync.
 /// Between the two any chain of execution ordering will do, and who passes it on needs no fence of its own: the first
 /// stands before all that the writer signals later, the second behind all that was waited for (PTX ISA, "Specialized
 /// Inter-thread Synchronization for tcgen05 instructions").
-/// `foreign` is what is known of other clusters, by their index in the grid; `weak` is what relaxed barriers tell, which
-/// orders execution but, by the ISA, no memory.
+/// `weak` is what relaxed barriers tell, which orders execution but, by the ISA, no memory.
 struct View {
   Clock happened, proxied, tensorOut, tensorIn, tensor, weak;
-  std::map<uint64_t, Clock> foreign;
+  Foreign foreign;
 
   /// A barrier collects from a thread, a thread takes over from a barrier.
   void release(const View &from) {
@@ -60,7 +108,7 @@ struct View {
     proxied.join(from.proxied);
     tensorOut.join(from.tensorOut);
     weak.join(from.weak);
-    joinForeign(from.foreign);
+    foreign.join(from.foreign);
   }
   void acquire(const View &from) {
     happened.join(from.happened);
@@ -68,14 +116,11 @@ struct View {
     tensorIn.join(from.tensorOut);
     tensorOut.join(from.tensorOut);
     weak.join(from.weak);
-    joinForeign(from.foreign);
+    foreign.join(from.foreign);
   }
   /// True when acquire(from) would change nothing.
   bool knows(const View &from) const {
-    for (auto &[cluster, clock] : from.foreign)
-      if (auto it = foreign.find(cluster); it == foreign.end() || !it->second.covers(clock))
-        return false;
-    return happened.covers(from.happened) && proxied.covers(from.proxied) && tensorIn.covers(from.tensorOut) && weak.covers(from.weak);
+    return foreign.covers(from.foreign) && happened.covers(from.happened) && proxied.covers(from.proxied) && tensorIn.covers(from.tensorOut) && weak.covers(from.weak);
   }
   /// Lanes of a warp put together what they know.
   void unite(const View &from) {
@@ -83,10 +128,6 @@ struct View {
     tensorOut.join(from.tensorOut);
     tensorIn.join(from.tensorIn);
     tensor.join(from.tensor);
-  }
-  void joinForeign(const std::map<uint64_t, Clock> &from) {
-    for (auto &[cluster, clock] : from)
-      foreign[cluster].join(clock);
   }
 };
 

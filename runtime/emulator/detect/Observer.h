@@ -44,6 +44,8 @@ public:
   /// The same for several lanes at once, each at its offset in the warp's own block.
   virtual void sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint32_t *offsets, uint32_t bytes);
   virtual void global(Warp &, const Inst &, Access, unsigned /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  /// After an atomic or a strong load has read its value, which another host thread may have written since `global` was called.
+  virtual void globalSeen(Warp &, unsigned /*lane*/, uint64_t /*address*/) {}
   virtual void tmem(Warp &, const Inst &, Access, uint32_t /*address*/, uint32_t /*columns*/) {}
   virtual void asyncShared(Cluster &, const AsyncOp &, Proxy, Access, Cta & /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}
   /// The same for blocks of 16 bytes of one KiB: bit k stands for the block at page + 16 k.

@@ -42,8 +42,8 @@ void RaceMemory::touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, c
         conflict(c, e, m, true, false, {"global memory", address, nullptr}, Pair::Proxy, w);
       return;
     }
-    auto known = seen.foreign.find(cluster);
-    if (known != seen.foreign.end() && e.actor < kWgmmaActor && known->second[e.actor] >= e.step)
+    const Clock *known = seen.foreign.find(cluster);
+    if (known && (e.actor >= kLoadActor ? loadOver(cluster, e.actor, *known) : e.actor < kWgmmaActor && (*known)[e.actor] >= e.step))
       return;
     foreignConflict(c, e, cluster, m, earlierWrites, write, address, w, sameValue && earlierWrites);
   };
@@ -66,18 +66,32 @@ void RaceMemory::touchCell(Cluster &c, GlobalCell &g, bool write, bool strong, c
     g.valueBytes = m.generic ? 0 : uint8_t(size);
     return;
   }
-  g.manyReaders |= g.read.step && g.cluster[1] != s.index;
-  bool more = g.read.step && g.cluster[1] == s.index && g.read.actor == m.actor;
-  uint32_t lanes = more ? g.read.lanes | m.lanes : m.lanes;
-  uint8_t bytes = more ? g.read.bytes | m.bytes : m.bytes;
-  g.read = m;
-  g.read.lanes = lanes;
-  g.read.bytes = bytes;
-  g.cluster[1] = s.index;
-  g.strongRead = strong;
+  g.readBy(s.index, m, strong);
 }
 
-void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool write, bool strong, Mark m, const View &seen, Warp &w) {
+void RaceMemory::GlobalCell::readBy(uint64_t index, const Mark &m, bool strong) {
+  manyReaders |= read.step && cluster[1] != index;
+  bool more = read.step && cluster[1] == index && read.actor == m.actor;
+  uint32_t lanes = more ? read.lanes | m.lanes : m.lanes;
+  uint8_t bytes = more ? read.bytes | m.bytes : m.bytes;
+  read = m;
+  read.lanes = lanes;
+  read.bytes = bytes;
+  cluster[1] = index;
+  strongRead = strong;
+}
+
+void RaceMemory::begin(const ClusterState &s) {
+  std::lock_guard<std::mutex> hold(loadsLock);
+  loads[s.index] = s.loads;
+}
+
+bool RaceMemory::loadOver(uint64_t cluster, uint32_t actor, const Clock &known) {
+  std::lock_guard<std::mutex> hold(loadsLock);
+  return loads[cluster]->over(actor - kLoadActor, known);
+}
+
+template <class F> void RaceMemory::eachCell(uint64_t address, uint64_t bytes, bool engineReads, F f) {
   for (uint64_t at = address, end = address + bytes; at < end;) {
     uint64_t page = at >> 10, stop = std::min(end, (page + 1) << 10);
     Shard &shard = shards[page % 64];
@@ -85,10 +99,9 @@ void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool 
     std::unique_ptr<Page> &p = shard.pages[page];
     if (!p)
       p = std::make_unique<Page>();
-    if (!p->blocks && !write && !m.lanes && at % 16 == 0 && stop % 16 == 0) {
+    if (!p->blocks && engineReads && at % 16 == 0 && stop % 16 == 0) {
       uint64_t n = (stop - at) / 16, mask = n == 64 ? ~uint64_t(0) : ((uint64_t(1) << n) - 1) << at / 16 % 64;
-      m.bytes = 15;
-      p->histories.visit(mask, [&](GlobalCell &cell, uint32_t block) { touchCell(c, cell, write, strong, m, seen, page << 10 | block * 16, 16, w); });
+      p->histories.visit(mask, [&](GlobalCell &cell, uint32_t block) { f(cell, page << 10 | block * 16, 16, uint8_t(15)); });
       at = stop;
       if (p->histories.size() <= Histories<GlobalCell>::kMost)
         continue;
@@ -105,8 +118,7 @@ void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool 
       GlobalBlock &b = (*p->blocks)[at / 16 % 64];
       uint64_t end = std::min((at & ~uint64_t(15)) + 16, stop);
       if (end - at == 16 && !b.parts) {
-        m.bytes = 15;
-        touchCell(c, b.whole, write, strong, m, seen, at, 16, w);
+        f(b.whole, at, 16, uint8_t(15));
         at = end;
         continue;
       }
@@ -117,12 +129,70 @@ void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool 
       }
       while (at < end) {
         uint64_t last = std::min((at & ~uint64_t(3)) + 4, end);
-        m.bytes = uint8_t(((1u << (last - at)) - 1) << (at % 4));
-        touchCell(c, (*b.parts)[at / 4 % 4], write, strong, m, seen, at, uint32_t(last - at), w);
+        f((*b.parts)[at / 4 % 4], at, uint32_t(last - at), uint8_t(((1u << (last - at)) - 1) << (at % 4)));
         at = last;
       }
     }
   }
+}
+
+RaceMemory::ReadLog *RaceMemory::logOf(Cluster &c, uint64_t address, uint64_t bytes) {
+  ClusterState::Buffer &b = ClusterState::of(c).buffers[address >> 16 & 15];
+  if (address - b.begin < b.size && bytes <= b.size - (address - b.begin))
+    return static_cast<ReadLog *>(b.log);
+  Allocation *a = c.launch->memory->find(address, bytes);
+  if (!a)
+    return nullptr;
+  std::lock_guard<std::mutex> hold(logsLock);
+  ReadLog &log = logs[a->base];
+  b = {a->base, a->size, &log};
+  return &log;
+}
+
+bool RaceMemory::ReadLog::add(uint64_t cluster, uint64_t address, uint32_t bytes, const Mark &m) {
+  constexpr size_t kMost = 1u << 20;
+  for (size_t k = runs.size(), last = k > 4 ? k - 4 : 0; k-- > last;) {  // the rows of a box; host threads take turns
+    Run &r = runs[k];
+    if (r.cluster != cluster || r.bytes != bytes || r.mark.actor != m.actor || r.mark.step != m.step || r.mark.line != m.line || r.mark.instance != m.instance)
+      continue;
+    if (r.count == 1)
+      r.stride = address - r.address;
+    if (address != r.address + r.count * r.stride)
+      continue;
+    ++r.count;
+    return true;
+  }
+  if (runs.size() == kMost)
+    return false;
+  runs.push_back({address, 0, cluster, bytes, 1, m});
+  return true;
+}
+
+void RaceMemory::close(ReadLog &log) {
+  for (Run &r : log.runs)
+    for (uint64_t k = 0; k < r.count; ++k)
+      eachCell(r.address + k * r.stride, r.bytes, true, [&](GlobalCell &cell, uint64_t, uint32_t, uint8_t bytes) {
+        r.mark.bytes = bytes;
+        cell.readBy(r.cluster, r.mark, false);
+      });
+  log.runs = {};
+  log.open = false;
+}
+
+void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool write, bool strong, Mark m, const View &seen, Warp &w) {
+  const bool engineReads = !write && !m.lanes;
+  if (ReadLog *log = logOf(c, address, bytes); log && log->open) {
+    std::lock_guard<std::mutex> hold(log->lock);
+    if (log->open) {
+      if (engineReads && log->add(ClusterState::of(c).index, address, uint32_t(bytes), m))
+        return;
+      close(*log);
+    }
+  }
+  eachCell(address, bytes, engineReads, [&](GlobalCell &cell, uint64_t at, uint32_t size, uint8_t part) {
+    m.bytes = part;
+    touchCell(c, cell, write, strong, m, seen, at, size, w);
+  });
 }
 
 } // namespace fovea::emulator

@@ -3,6 +3,7 @@
 #include "runtime/emulator/detect/RaceState.h"
 #include "runtime/emulator/detect/Races.h"
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -11,6 +12,8 @@ namespace fovea::emulator {
 /// Compares each access with those before it and reports pairs that nothing orders.
 class RaceMemory {
 public:
+  /// Every cluster, before anything else of it.
+  void begin(const ClusterState &s);
   void touchShared(Cluster &c, Cta &owner, uint32_t offset, uint32_t bytes, bool write, Mark m, const View &seen, Warp &w);
   /// Whole blocks of 16 bytes, bit k the one at page + 16 k.
   void touchSharedBlocks(Cluster &c, Cta &owner, uint32_t page, uint64_t blocks, bool write, Mark m, const View &seen, Warp &w);
@@ -32,6 +35,8 @@ private:
     bool strongWrite = false, strongRead = false, manyReaders = false;
     uint32_t value = 0;            ///< that an asynchronous write left (of 16 bytes: their hash)
     uint8_t valueBytes = 0;        ///< how many it is of, 0: not known
+
+    void readBy(uint64_t index, const Mark &m, bool strong);
   };
   /// 16 bytes; one cell stands for all as long as each access covered all.
   struct GlobalBlock {
@@ -48,6 +53,32 @@ private:
     std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
   };
   Shard shards[64];
+  /// f(cell, address, bytes, their mask) for the cells of an access.
+  template <class F> void eachCell(uint64_t address, uint64_t bytes, bool engineReads, F f);
+
+  /// `count` rows of one operation.
+  struct Run {
+    uint64_t address, stride, cluster;
+    uint32_t bytes, count;
+    Mark mark;
+  };
+  /// A buffer that only engines have read so far, as operands are: there is nothing to check, so the reads are noted in order,
+  /// and laid down in the pages when the first access of another kind comes.
+  struct ReadLog {
+    std::atomic<bool> open{true};
+    std::mutex lock;
+    std::vector<Run> runs;
+
+    /// False when there are too many.
+    bool add(uint64_t cluster, uint64_t address, uint32_t bytes, const Mark &m);
+  };
+  std::mutex loadsLock;
+  std::unordered_map<uint64_t, std::shared_ptr<Loads>> loads;  ///< by cluster; others may ask when one of its loads ended
+  bool loadOver(uint64_t cluster, uint32_t actor, const Clock &known);
+  std::mutex logsLock;
+  std::map<uint64_t, ReadLog> logs;  ///< by the buffer's address
+  ReadLog *logOf(Cluster &c, uint64_t address, uint64_t bytes);
+  void close(ReadLog &log);
   mutable std::mutex notesLock;
   std::vector<UnwrittenRead> notes;
 

@@ -48,6 +48,26 @@ View ClusterState::published(const Warp &w, uint32_t lanes) {
   return v;
 }
 
+void ClusterState::meetPublished(const Warp &w, View &v) {
+  const uint32_t index = indexOf(w);
+  const WarpState &ws = warps[index];
+  if (!ws.own.empty() || w.live != w.begun) {
+    const View theirs = published(w, w.live);
+    v.happened.meet(theirs.happened);
+    v.proxied.meet(theirs.proxied);
+    return;
+  }
+  // The same without a copy of the view.
+  const std::pair<uint32_t, uint32_t> raised[] = {{actorOf(index, TmemLoads), ws.waited[0]}, {actorOf(index, TmemStores), ws.waited[1]}, {actorOf(index, Self), ws.step}};
+  uint32_t before[3];
+  for (int k = 0; k < 3; ++k)
+    before[k] = v.happened[raised[k].first];
+  v.happened.meet(ws.view.happened);
+  v.proxied.meet(ws.view.proxied);
+  for (int k = 0; k < 3; ++k)
+    v.happened.raise(raised[k].first, std::min(before[k], raised[k].second));
+}
+
 const View &ClusterState::known(const Warp &w, unsigned lane) {
   WarpState &ws = self(w);
   if (!ws.own.empty())
@@ -79,12 +99,8 @@ bool ClusterState::ordered(const Mark &earlier, const Mark &now, const Clock &se
   auto ownTmem = [&](uint32_t actor) { return actor < warps.size() * Engines && (actor % Engines == TmemLoads || actor % Engines == TmemStores); };
   if (ownTmem(earlier.actor) && ownTmem(now.actor) && earlier.actor / Engines == now.actor / Engines)
     return warps[earlier.actor / Engines].waited[earlier.actor % Engines == TmemStores] >= earlier.step;
-  if (earlier.actor >= kLoadActor) {
-    for (auto [actor, step] : loads[earlier.actor - kLoadActor].done)
-      if (seen[actor] >= step)
-        return true;
-    return false;
-  }
+  if (earlier.actor >= kLoadActor)
+    return loads->over(earlier.actor - kLoadActor, seen);
   if (earlier.actor >= kWgmmaActor) {
     for (uint32_t k = 0; k < 4; ++k)
       if (seen[actorOf(earlier.actor - kWgmmaActor + k, WgmmaPipe)] < earlier.step)

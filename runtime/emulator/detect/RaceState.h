@@ -2,6 +2,7 @@
 #pragma once
 #include "runtime/emulator/detect/Shadow.h"
 #include "runtime/emulator/machine/Machine.h"
+#include <mutex>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -28,10 +29,30 @@ struct BarrierView {
   }
 };
 
-/// What ends a load: the barrier phases that its bytes were counted on.
-struct Load {
-  std::vector<std::pair<uint32_t, uint32_t>> done;
-  uint32_t line = 0;
+/// What ends each load of a cluster: the barrier phases that its bytes were counted on.
+class Loads {
+public:
+  uint32_t add() {
+    std::lock_guard<std::mutex> hold(lock);
+    ends.emplace_back();
+    return uint32_t(ends.size() - 1);
+  }
+  void end(uint32_t load, uint32_t barrier, uint32_t phase) {
+    std::lock_guard<std::mutex> hold(lock);
+    ends[load].push_back({barrier, phase});
+  }
+  /// Is one of them known to have passed? (By other clusters' host threads, too.)
+  bool over(uint32_t load, const Clock &seen) {
+    std::lock_guard<std::mutex> hold(lock);
+    for (auto [actor, step] : ends[load])
+      if (seen[actor] >= step)
+        return true;
+    return false;
+  }
+
+private:
+  std::mutex lock;
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> ends;
 };
 
 /// An asynchronous operation in flight.
@@ -65,8 +86,13 @@ struct ClusterState {
   std::unordered_map<uint64_t, BarrierView> mbarriers;
   std::unordered_map<uint64_t, View> named, atomics;
   std::unordered_map<uint32_t, uint32_t> laneActors;  ///< warp * 32 + lane: actor, for lanes that published alone
+  /// Buffers of global memory that were met lately, and what RaceMemory knows of them.
+  struct Buffer {
+    uint64_t begin = 0, size = 0;
+    void *log = nullptr;
+  } buffers[16];
   View clusterPhases[2];
-  std::vector<Load> loads;
+  std::shared_ptr<Loads> loads = std::make_shared<Loads>();
   std::set<std::tuple<uint32_t, uint32_t, int>> said;
   std::map<uint32_t, bool> waits;            ///< PTX line of an mbarrier wait: did it ever tell anything new?
   std::vector<std::unique_ptr<Operation>> operations;  ///< all that were ever in flight at once; a launch may stop in between
@@ -93,6 +119,8 @@ struct ClusterState {
   static bool whole(const Warp &w, uint32_t lanes) { return !(w.live & ~lanes); }
   /// What these lanes know, their own accesses included: what they publish.
   View published(const Warp &w, uint32_t lanes);
+  /// Keeps of `v` what all threads of `w` would publish, too: what happened, and what is proxied.
+  void meetPublished(const Warp &w, View &v);
   /// The same without copying, for a check by one lane.
   const View &known(const Warp &w, unsigned lane);
   /// f(view) for each view that the lanes' knowledge is kept in.

@@ -20,6 +20,7 @@ public:
       s->shared.emplace_back(c.ctas[k]->shared.size());
       s->tmem.emplace_back(c.ctas[k]->tmem ? 8 * 512 : 0);
     }
+    memory.begin(*s);
     c.observerState = s;
   }
   void clusterEnd(Cluster &c) override {
@@ -95,6 +96,10 @@ public:
     // Flags and counters: take over what others left at this address, touch it, leave what the last fence covers.
     exchange(s, w, lane, address);
     memory.touchGlobal(c, address, bytes, a != Access::StrongRead, true, s.laneMark(w, i.line, lane), s.known(w, lane), w);
+  }
+  void globalSeen(Warp &w, unsigned lane, uint64_t address) override {
+    std::lock_guard<std::mutex> hold(flagsLock);
+    takeOver(ClusterState::of(*w.cta->cluster), w, lane, flags[address]);
   }
   void asyncShared(Cluster &c, const AsyncOp &op, Proxy p, Access a, Cta &owner, uint32_t offset, uint32_t bytes) override {
     Operation &o = operation(op);
@@ -251,7 +256,7 @@ public:
     }
     if (op.kind == AsyncKind::Load) {
       v.happened.raise(b.actor, uint32_t(phase) + 1);
-      s.loads[o.actor - kLoadActor].done.push_back({b.actor, uint32_t(phase) + 1});
+      s.loads->end(o.actor - kLoadActor, b.actor, uint32_t(phase) + 1);
     } else {
       v.happened.raise(o.actor, o.step);
     }
@@ -271,10 +276,8 @@ public:
     };
     switch (op.kind) {
     case AsyncKind::Load:
-      o->actor = kLoadActor + uint32_t(s.loads.size());
+      o->actor = kLoadActor + s.loads->add();
       o->step = 1;
-      s.loads.emplace_back();
-      s.loads.back().line = i.line;
       break;
     case AsyncKind::Store:
       engine(BulkWrites, index);
@@ -291,9 +294,8 @@ public:
       uint32_t first = index / 4 * 4;
       for (uint32_t k = 0; k < 4; ++k) {
         const Warp &other = *w.cta->warps[w.id / 4 * 4 + k];
-        View v = s.published(other, other.live);
-        o->view.happened.meet(v.happened);
-        o->view.proxied.meet(v.proxied);
+        if (other.id != w.id)
+          s.meetPublished(other, o->view);
       }
       o->actor = kWgmmaActor + first;
       o->step = ++s.warps[first].engines[WgmmaPipe];
@@ -361,19 +363,21 @@ private:
       ws.own.clear();
     }
   }
+  static void takeOver(ClusterState &s, Warp &w, unsigned lane, const std::map<uint64_t, Clock> &flag) {
+    s.learn(w, kLaneBit[lane], [&](View &x) {
+      x.foreign.join(flag);
+      if (auto it = flag.find(s.index); it != flag.end())
+        x.happened.join(it->second);
+    });
+  }
   void exchange(ClusterState &s, Warp &w, unsigned lane, uint64_t address) {
     View mine = s.published(w, kLaneBit[lane]);
     mine.happened.raise(s.actorOf(s.indexOf(w), Self), s.self(w).step);
     std::lock_guard<std::mutex> hold(flagsLock);
     std::map<uint64_t, Clock> &flag = flags[address];
-    s.learn(w, kLaneBit[lane], [&](View &x) {
-      x.joinForeign(flag);
-      if (auto it = flag.find(s.index); it != flag.end())
-        x.happened.join(it->second);
-    });
+    takeOver(s, w, lane, flag);
     flag[s.index].join(mine.happened);
-    for (auto &[cluster, clock] : mine.foreign)
-      flag[cluster].join(clock);
+    mine.foreign.each([&](uint64_t cluster, const Clock &clock) { flag[cluster].join(clock); });
     s.tick(w);
   }
   /// Allocation and release of tensor memory: all accesses by others lie after the one and before the other.

@@ -85,12 +85,14 @@ void set(Warp &w, uint32_t r, int bytes, int l, uint64_t v) {
 Step atomic(Warp &w, const Inst &i) {
   const AtomicForm &f = *static_cast<const AtomicForm *>(i.extra);
   Launch &launch = *w.cta->cluster->launch;
+  uint32_t &polls = w.cta->cluster->polls;
   ++w.cta->cluster->progress;
   eachLane(w.active, [&](int l) {
     uint64_t address = addressOf(w, i.r[1], f.wide, int64_t(i.imm), l);
     uint32_t total = uint32_t(f.bytes) * f.count;
     uint8_t *p = accessAt(w, i, f.where, address, total, total, l, Access::Atomic);
     for (int k = 0; k < f.count; ++k) {
+      bool same = false;
       auto change = [&](void *at) {
         if (f.bytes == 16) {
           uint64_t old[2], v[2] = {w.reg<uint64_t>(f.a[k])[l], w.reg<uint64_t>(f.a[k])[32 + l]};
@@ -111,14 +113,19 @@ Step atomic(Warp &w, const Inst &i) {
         std::memcpy(&old, at, f.bytes);
         uint64_t v = apply(f, old, get(w, f.a[k], f.bytes, l), f.op == AtomicOp::Cas ? get(w, f.b, f.bytes, l) : 0);
         std::memcpy(at, &v, f.bytes);
+        same = v == old;
         if (f.result)
           set(w, f.d[k], f.bytes, l, old);
       };
       bool global = f.where == Where::Global || (f.where == Where::Generic && !(address & kWindowMask));
-      if (global)
+      if (global) {
         launch.memory->modify(address + uint64_t(k) * f.bytes, f.bytes, change);
-      else
+        polls = same ? polls + 1 : 0;
+        if (Observer *o = launch.config->observer)
+          o->globalSeen(w, unsigned(l), address);
+      } else {
         change(p + k * f.bytes);
+      }
     }
   });
   return Step::Yield;

@@ -120,6 +120,7 @@ struct Cluster {
   AsyncEngine async;
   std::mt19937_64 rng;
   uint64_t progress = 0;        ///< bumped by everything another thread could be waiting for
+  uint32_t polls = 0;           ///< strong loads and atomics of global memory that changed nothing, since something was written there
   uint32_t arrived = 0;         ///< barrier.cluster: threads that arrived
   uint64_t generation = 0;
   std::map<uint64_t, std::unique_ptr<std::vector<uint8_t>>> scratch;

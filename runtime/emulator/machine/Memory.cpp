@@ -177,17 +177,23 @@ template <Access A, class F> [[gnu::always_inline]] inline void eachAddress(Warp
       }
     }
     body(accessAt(w, i, f.where, a, bytes, f.align, l, !f.strong ? A : A == Access::Read ? Access::StrongRead : Access::StrongWrite), l);
+    if (A == Access::Read && watched && f.strong && (f.where == Where::Global || (f.where == Where::Generic && !(a & kWindowMask))))
+      launch.config->observer->globalSeen(w, unsigned(l), a);
   });
 }
 
 template <class M, class R> Step load(Warp &w, const Inst &i) {
   const MemoryForm &f = *static_cast<const MemoryForm *>(i.extra);
+  if (f.strong && f.where != Where::Shared)
+    ++w.cta->cluster->polls;
   eachAddress<Access::Read>(w, i, f, [&](const uint8_t *p, int l) { moveIn<M, R>(w, f, p, l); });
   return Step::Next;
 }
 template <class M, class R> Step store(Warp &w, const Inst &i) {
   const MemoryForm &f = *static_cast<const MemoryForm *>(i.extra);
   ++w.cta->cluster->progress;
+  if (f.where != Where::Shared && f.where != Where::Local)
+    w.cta->cluster->polls = 0;
   bool watched = w.cta->cluster->launch->config->observer;
   eachAddress<Access::Write>(w, i, f, [&](uint8_t *p, int l) {
     moveOut<M, R>(w, f, p, l);

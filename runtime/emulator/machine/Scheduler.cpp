@@ -177,7 +177,7 @@ bool runCluster(Cluster &c, uint64_t budget) {
       sincePump = 0;
       c.async.pump(c, false);
     }
-    if (done >= budget)
+    if (done >= budget || c.polls >= kPolls)
       return false;
   }
   return true;
@@ -196,7 +196,7 @@ void finishCluster(Cluster &c) {
 /// A host thread: takes clusters from the grid; one that runs long gets company, so that blocks which wait for each
 /// other through global memory make progress as far as a chip's residency allows.
 static void worker(Launch &launch, uint64_t maxResident) {
-  constexpr uint64_t kLong = 8u << 20, kTurn = 256u << 10;  // instructions: before there is company, and until its turn
+  constexpr uint64_t kLong = 8u << 20, kTurn = 256u << 10;  // instructions: before there is company (at once for one that polls), and until its turn
   std::vector<std::unique_ptr<Cluster>> resident;
   size_t at = 0;
   uint64_t sinceNew = 0;
@@ -227,7 +227,8 @@ static void worker(Launch &launch, uint64_t maxResident) {
         if (resident.empty())
           continue;
       } else {
-        sinceNew += budget;
+        sinceNew += c.polls >= kPolls ? kLong : budget;
+        c.polls = 0;
         at = (at + 1) % resident.size();
       }
     } catch (const LocatedFault &f) {

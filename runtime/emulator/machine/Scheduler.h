@@ -16,7 +16,11 @@ std::unique_ptr<Cluster> makeCluster(Launch &launch, uint64_t index);
 void addFinding(Launch &launch, const Warp *w, uint32_t line, int lane, bool warning, const std::string &message, const Earlier *earlier = nullptr);
 bool forceJoins(Warp &w);
 
-/// Runs the cluster for about `budget` warp instructions. Returns true when it has ended. Throws LocatedFault.
+/// As many fruitless looks at global memory in a row mean that a cluster waits for another.
+constexpr uint32_t kPolls = 256;
+
+/// Runs the cluster for about `budget` warp instructions, or until it waits for another cluster. Returns true when it has
+/// ended. Throws LocatedFault.
 bool runCluster(Cluster &cluster, uint64_t budget);
 /// The end of a cluster: pending work is finished, what was left behind is reported.
 void finishCluster(Cluster &cluster);

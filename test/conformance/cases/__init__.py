@@ -20,4 +20,4 @@ def generator(kernel):
     return np.random.default_rng(zlib.crc32(kernel.name.encode()))
 
 
-from . import gemm, mma, tmem, tma, simt, attention, boxes, bulk, listed, measured, tcgen05, warp, wmma, workloads  # noqa: E402,F401
+from . import gemm, mma, tmem, tma, simt, attention, boxes, bulk, listed, measured, operators, parallel, tcgen05, warp, wmma, workloads  # noqa: E402,F401

@@ -20,6 +20,7 @@ Report run(const std::string &body, uint32_t threads = 32, uint32_t grid = 1) {
   p << memory.allocate(4096, "out");
   LaunchConfig c = launch(grid, threads, 0, p, AsyncPolicy::Lazy, 1);
   c.limit = 1u << 20;
+  c.threads = 1;  // so that the blocks run in their order
   auto races = makeRaceDetector();
   return runAndCheckInputs(program, *program.kernel("k"), c, memory, *races);
 }
@@ -43,6 +44,35 @@ TEST(Detectors, blocksThatShareGlobalMemory) {
                 "P: ld.acquire.gpu.global.u32 %r5, [%rd0+64]; setp.ne.u32 %p2, %r5, 1; @%p2 bra P;"
                 "ld.global.u32 %r5, [%rd0]; st.global.u32 [%rd0+4], %r5; bra E;"
                 "W: st.global.u32 [%rd0], 7; fence.acq_rel.gpu; st.release.gpu.global.u32 [%rd0+64], 1; E:", 32, 2).text(), "");
+}
+
+// The block that polls runs first, so it must give way long before the limit of this file is reached.
+TEST(Detectors, blocksThatWaitForLaterOnes) {
+  for (const char *poll : {"P: ld.acquire.gpu.global.u32 %r5, [%rd0+64]; ", "P: atom.acquire.gpu.global.cas.b32 %r5, [%rd0+64], 1, 1; "})
+    EXPECT_EQ(run(std::string("setp.ne.u32 %p1, %r0, 0; @%p1 bra E; setp.eq.u32 %p1, %r9, 1; @%p1 bra W;") + poll +
+                  "setp.ne.u32 %p2, %r5, 1; @%p2 bra P; ld.global.u32 %r5, [%rd0]; st.global.u32 [%rd0+4], %r5; bra E;"
+                  "W: st.global.u32 [%rd0], 7; fence.acq_rel.gpu; st.release.gpu.global.u32 [%rd0+64], 1; E:", 32, 2).text(), "");
+}
+
+// What only engines have read is noted apart, until somebody writes there.
+TEST(Detectors, buffersThatEnginesRead) {
+  const std::string begin = "setp.ne.u32 %p1, %r0, 0; @%p1 bra E; setp.eq.u32 %p1, %r9, 1; @%p1 bra W; mbarrier.init.shared.b64 [%r4], 1; fence.proxy.async.shared::cta; ",
+                    copy = "mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 96; "
+                           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0+1024], 32, [%r4];"
+                           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+32], [%rd0+2048], 32, [%r4];"
+                           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+64], [%rd0+3072], 32, [%r4];",
+                    wait = "L: mbarrier.try_wait.parity.shared.b64 %p3, [%r4], 0; @!%p3 bra L; ";
+  auto write = [](int at) { return "st.global.u32 [%rd0+" + std::to_string(at) + "], 7; "; };
+  for (int at : {1024, 2052, 3100})  // each of the three copies
+    EXPECT_TRUE(finds(run(begin + copy + wait + "bra E; W: " + write(at) + "E:", 32, 2), false, "is not ordered after the read at line"));
+  EXPECT_EQ(run(begin + copy + wait + "bra E; W: " + write(1056) + write(2044) + write(512) + "E:", 32, 2).text(), "");
+  // A flag after the wait orders them, one before it does not.
+  const std::string tell = "fence.acq_rel.gpu; st.release.gpu.global.u32 [%rd0+64], 1; ", hear = "W: ld.acquire.gpu.global.u32 %r5, [%rd0+64]; setp.ne.u32 %p2, %r5, 1; @%p2 bra W; ";
+  EXPECT_EQ(run(begin + copy + wait + tell + "bra E; " + hear + write(2048) + "E:", 32, 2).text(), "");
+  EXPECT_TRUE(finds(run(begin + copy + tell + wait + "bra E; " + hear + write(2048) + "E:", 32, 2), false, "is not ordered after the read at line"));
+  // The block's own store, before and after the wait.
+  EXPECT_TRUE(finds(run(begin + copy + write(2048) + wait + "W: E:", 32, 1), false, "race: "));
+  EXPECT_EQ(run(begin + copy + wait + write(2048) + "W: E:", 32, 1).text(), "");
 }
 
 TEST(Detectors, lanesOfAWarp) {
