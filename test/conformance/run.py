@@ -33,7 +33,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--emulate", default="fovea-emulate", help="command that takes KERNEL.ptx --launch launch.json")
     p.add_argument("-k", action="append", default=[])
-    p.add_argument("--family", action="append", default=[], help="gemm, mma, tmem, tma, simt, attention, measured, tcgen05, warp, boxes, bulk, listed (a module of cases/)")
+    p.add_argument("--family", action="append", default=[], help="gemm, mma, tmem, tma, simt, attention, measured, operators, parallel, tcgen05, warp, boxes, bulk, listed, workloads (a module of cases/)")
     p.add_argument("--policy", action="append", default=[])
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--limit", type=int, default=600, help="seconds for one launch")
