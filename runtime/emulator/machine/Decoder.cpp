@@ -70,7 +70,10 @@ const OpcodeTable &OpcodeTable::get() {
 }
 
 Decoder::Decoder(const ptx::Module &module, const ptx::Function &entry, const ModuleLayout &layout)
-    : module(module), entry(entry), layout(layout) {}
+    : module(module), entry(entry), layout(layout) {
+  for (const ptx::Function &f : module.functions)
+    hasWgmma |= std::any_of(f.body.begin(), f.body.end(), [](const ptx::Instruction &i) { return i.opcode == "wgmma"; });
+}
 
 void Decoder::fail(const std::string &message) const {
   int line = in ? in->line : entry.line;
@@ -164,7 +167,7 @@ void Decoder::body(Frame &f) {
     at[size_t(f.function->labels[l])].push_back(l);
   for (size_t i = 0; i <= f.function->body.size(); ++i) {
     for (uint32_t l : at[i])
-      labels[f.labelBase + l] = int64_t(code->insts.size()), tmemLoads.clear(), unfencedLabels.push_back(f.labelBase + l);
+      labels[f.labelBase + l] = int64_t(code->insts.size()), tmemLoads.clear();
     if (i == f.function->body.size())
       break;
     in = &f.function->body[i];
@@ -182,7 +185,7 @@ void Decoder::instruction() {
   if ((!wgmmaOpen.empty() || !wgmmaGroups.empty()) && !code->serialWgmma && o != "wgmma")
     for (const Operand &operand : in->operands)
       checkInFlight(operand);
-  if (wgmmaFence && o != "wgmma")
+  if (hasWgmma && o != "wgmma")
     for (const Operand &operand : in->operands)
       noteUse(operand);
   if (o == "bra")
@@ -251,20 +254,7 @@ void Decoder::noteUse(const Operand &o) {
   for (const Operand &p : o.parts)
     noteUse(p);
   if (o.kind == Operand::Register && widthOf(o))
-    sinceFence.insert(registerAt(o.reg));
-}
-
-void Decoder::wgmmaUses(const std::vector<uint32_t> &registers) {
-  for (uint32_t label : unfencedLabels)
-    for (uint32_t r : registers)
-      wgmmasBehind[label].emplace(r, uint32_t(in->line));
-  if (code->unfencedWgmmaLine)
-    return;
-  bool touched = !wgmmaFence;
-  for (uint32_t r : registers)
-    touched |= sinceFence.count(r) != 0;
-  if (touched)
-    code->unfencedWgmmaLine = uint32_t(in->line);
+    wgmmaFences.used(code->insts.size(), registerAt(o.reg));
 }
 
 void Decoder::branch() {
@@ -272,15 +262,7 @@ void Decoder::branch() {
   count(1, 1);
   if (op(0).kind != Operand::Label)
     fail("branch to '" + std::string(op(0).text) + "', which is no label of this function");
-  uint32_t label = frame->labelBase + op(0).reg;
-  emit(runBranch).target = label;
-  // Back in a loop: what was used since the last fence comes before the wgmmas at its beginning.
-  if (auto behind = wgmmasBehind.find(label); behind != wgmmasBehind.end() && !code->unfencedWgmmaLine)
-    for (auto [r, line] : behind->second)
-      if (sinceFence.count(r))
-        code->unfencedWgmmaLine = line;
-  if (in->guard < 0)
-    unfencedLabels.clear();
+  emit(runBranch).target = frame->labelBase + op(0).reg;
 }
 
 void Decoder::branchIndexed() {
@@ -404,6 +386,7 @@ void Decoder::finish() {
       for (uint32_t &t : const_cast<BranchTable *>(static_cast<const BranchTable *>(i.extra))->targets)
         t = resolve(t);
   }
+  code->unfencedWgmmaLine = wgmmaFences.firstUnfenced(*code);
   placeJoins(*code);
 }
 

@@ -1,6 +1,7 @@
 // runtime/emulator/machine/Decoder.h - from the PTX module to decoded instructions.
 #pragma once
 #include "runtime/emulator/machine/Code.h"
+#include "runtime/emulator/machine/WgmmaFences.h"
 #include "runtime/emulator/ptx/Error.h"
 #include "runtime/emulator/ptx/Module.h"
 #include <deque>
@@ -9,7 +10,6 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace fovea::emulator {
 
@@ -99,10 +99,13 @@ public:
   void tmemWaited() { tmemLoads.clear(); }
   // wgmma accumulators in flight, in the order of the text: touching one serialises the kernel's wgmmas.
   void wgmmaIssued(const std::vector<uint32_t> &registers) { wgmmaOpen.insert(wgmmaOpen.end(), registers.begin(), registers.end()); }
-  /// wgmma.fence: orders the registers' other uses before it with the wgmmas behind it (in the order of the text).
-  void wgmmaFenced() { wgmmaFence = true, sinceFence.clear(), unfencedLabels.clear(); }
+  /// wgmma.fence: orders the registers' other uses before it with the wgmmas behind it.
+  void wgmmaFenced() { wgmmaFences.fenced(code->insts.size()); }
   /// This wgmma has these registers as its accumulators or as A: others must not have touched them since the fence.
-  void wgmmaUses(const std::vector<uint32_t> &registers);
+  void wgmmaUses(const std::vector<uint32_t> &registers) {
+    for (uint32_t r : registers)
+      wgmmaFences.product(code->insts.size(), r, uint32_t(in->line));
+  }
   void wgmmaCommitted() { wgmmaGroups.push_back(std::move(wgmmaOpen)), wgmmaOpen.clear(); }
   void wgmmaWaited(uint64_t n) {
     while (wgmmaGroups.size() > n)
@@ -141,11 +144,8 @@ private:
   uint32_t special(const Operand &o, int bytes);
   std::vector<uint32_t> wgmmaOpen, tmemLoads;
   std::deque<std::vector<uint32_t>> wgmmaGroups;
-  bool wgmmaFence = false;
-  std::unordered_set<uint32_t> sinceFence;  ///< registers that other instructions used since the last wgmma.fence
-  std::vector<uint32_t> unfencedLabels;     ///< labels since then
-  /// Per label, registers of the wgmmas behind it with no fence between, and their line: what a branch back there meets.
-  std::map<uint32_t, std::map<uint32_t, uint32_t>> wgmmasBehind;
+  bool hasWgmma = false;
+  WgmmaFences wgmmaFences;
   void noteUse(const Operand &o);
   void checkInFlight(const Operand &o), checkLoaded(const Operand &o);
   void body(Frame &f);

@@ -141,10 +141,10 @@ void wgmma(Decoder &d) {
   if (op != 1) {
     d.count(op == 3 ? 1 : 0, op == 3 ? 1 : 0);
     uint64_t n = op == 3 ? uint64_t(d.immediate(d.op(0), "the number of groups")) : 0;
-    d.emit(op == 0 ? fence : op == 2 ? commit : wait).imm = n;
     if (op == 0)
       d.wgmmaFenced();
-    else if (op == 2)
+    d.emit(op == 0 ? fence : op == 2 ? commit : wait).imm = n;
+    if (op == 2)
       d.wgmmaCommitted();
     else if (op == 3)
       d.wgmmaWaited(n);

@@ -181,6 +181,10 @@ TEST(Detectors, wgmmaFenceInALoop) {
   };
   EXPECT_TRUE(finds(report(""), true, "no wgmma.fence between"));
   EXPECT_EQ(report("wgmma.fence.sync.aligned;").text(), "");
+  // The use may stand anywhere in the text, and fences of other paths do not count.
+  auto elsewhere = [&](const std::string &fence) { return report("bra.uni B;\nA: add.f32 %f0, %f0, %f0;" + fence + "bra.uni C;\nB: @%p0 bra A;\nwgmma.fence.sync.aligned;\nC:\n"); };
+  EXPECT_TRUE(finds(elsewhere(""), true, "no wgmma.fence between"));
+  EXPECT_EQ(elsewhere("wgmma.fence.sync.aligned;").text(), "");
 }
 
 TEST(Detectors, tensorMemoryGivenBackTooEarly) {
