@@ -125,6 +125,27 @@ bool nothingMoves(const Function &fn, const Mutant &m, const Flow &flow) {
                      [&](const Instruction &o) { return is(o, "tcgen05") && has(o, load ? ".ld" : ".st"); }, true);
 }
 
+/// Registers of the wgmmas that a mutant of this wait leaves pending: with N + 1, those of the last group that it would have ended.
+std::vector<uint32_t> leftPending(const Function &fn, const Mutant &m) {
+  const size_t most = m.what == "N + 1" ? size_t(groups(fn.body[m.index])) + 1 : ~size_t(0);
+  std::vector<uint32_t> pending;
+  size_t commits = 0;
+  for (size_t k = m.index; k-- > 0 && commits <= most;) {
+    const Instruction &o = fn.body[k];
+    commits += is(o, "wgmma", ".commit_group");
+    if (is(o, "wgmma", ".mma_async") && commits <= most) {
+      collect(o.operands[0], pending);
+      if (o.operands[1].kind == ptx::Operand::Vector)
+        collect(o.operands[1], pending);
+    }
+  }
+  return pending;
+}
+
+bool namesAny(const Instruction &o, const std::vector<uint32_t> &registers) {
+  return std::any_of(o.operands.begin(), o.operands.end(), [&](const ptx::Operand &x) { return names(x, registers); });
+}
+
 /// wgmma.wait_group that a later one on every path makes good, before anything could tell: until then no instruction
 /// names a register of a wgmma, touches memory or synchronises with anybody.
 bool laterWaitSuffices(const Function &fn, const Mutant &m, const Flow &flow) {
@@ -132,27 +153,24 @@ bool laterWaitSuffices(const Function &fn, const Mutant &m, const Flow &flow) {
   if (!is(i, "wgmma", ".wait_group"))
     return false;
   auto later = [&](const Instruction &o) { return is(o, "wgmma", ".wait_group") && groups(o) <= groups(i); };
-  // Of the groups that this wait would have ended, N + 1 leaves the last one pending: its registers.
-  std::vector<uint32_t> pending;
-  size_t commits = 0;
-  for (size_t k = m.index; k-- > 0 && commits <= (m.what == "N + 1" ? size_t(groups(i)) + 1 : ~size_t(0));) {
-    const Instruction &o = fn.body[k];
-    commits += is(o, "wgmma", ".commit_group");
-    if (is(o, "wgmma", ".mma_async") && commits <= (m.what == "N + 1" ? size_t(groups(i)) + 1 : ~size_t(0))) {
-      collect(o.operands[0], pending);
-      if (o.operands[1].kind == ptx::Operand::Vector)
-        collect(o.operands[1], pending);
-    }
-  }
-  auto tells = [&](const Instruction &o) {
-    if (isAccess(o) || isSync(o))
-      return true;
-    for (const ptx::Operand &x : o.operands)
-      if (names(x, pending))
-        return true;
+  std::vector<uint32_t> pending = leftPending(fn, m);
+  return flow.always(m.index, true, later, [&](const Instruction &o) { return isAccess(o) || isSync(o) || namesAny(o, pending); });
+}
+
+/// wgmma.wait_group moved behind loads. A wgmma reads memory and writes registers, so that loads have nothing to fear from one that
+/// is pending; and nothing up to the new place names its registers, writes memory, synchronises or branches.
+bool passesLoads(const Function &fn, const Mutant &m, const Flow &) {
+  const Instruction &i = fn.body[m.index];
+  if (!is(i, "wgmma", ".wait_group") || m.change != Change::Moved || m.what.rfind("moved behind line ", 0) != 0)
     return false;
-  };
-  return flow.always(m.index, true, later, tells);
+  const uint32_t last = uint32_t(std::stoul(m.what.substr(18)));
+  std::vector<uint32_t> pending = leftPending(fn, m);
+  for (size_t k = m.index + 1; k < fn.body.size() && uint32_t(fn.body[k].line) <= last; ++k) {
+    const Instruction &o = fn.body[k];
+    if (o.opcode == "bra" || isSync(o) || namesAny(o, pending) || (isAccess(o) && o.opcode != "ld" && o.opcode != "ldmatrix"))
+      return false;
+  }
+  return true;
 }
 
 /// wgmma.fence is owed when another instruction used a register of the wgmma since the last fence (PTX ISA, wgmma.fence).
@@ -203,7 +221,7 @@ bool passesOwnLanes(const Function &fn, const Mutant &m, const Flow &flow) {
 
 struct Rule { const char *name; bool (*proves)(const Function &, const Mutant &, const Flow &); };
 constexpr Rule kRules[] = {{"more registers left", moreRegistersLeft}, {"repeated tcgen05 fence", repeatedTensorFence}, {"repeated proxy fence", repeatedProxyFence},
-                           {"joins the next group", joinsNextGroup},  {"nothing pending", nothingPending}, {"nothing pending", nothingMoves},            {"a later wait suffices", laterWaitSuffices},
+                           {"joins the next group", joinsNextGroup},  {"nothing pending", nothingPending}, {"nothing pending", nothingMoves},            {"a later wait suffices", laterWaitSuffices}, {"passes loads", passesLoads},
                            {"registers untouched", registersUntouched}, {"passes its own lanes", passesOwnLanes}};
 
 } // namespace

@@ -25,11 +25,13 @@ SPEC = """attention case {{
 
 DENSE = [["--batch", "1", "--seq", "300"], ["--batch", "2", "--seq", "256"], ["--batch", "24", "--seq", "20"], ["--batch", "1", "--seq", "650"]]
 JAGGED = [["--batch", "3", "--lengths", "100:300"], ["--batch", "1", "--seq", "256"], ["--batch", "24", "--lengths", "0:40"], ["--batch", "1", "--seq", "650"]]
+# Few rows behind many keys: an item's last warp groups have none, and its diagonal crosses two key blocks.
+APART = ["--batch", "3", "--lengths", "q_offsets=90,90,70", "--lengths", "kv_offsets=150,406,330"]
 FLASH = {  # tensors, pattern, score, softmax, inputs: several key blocks, full tiles, more items than any ring has slots, more blocks than slots
     "dense-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "exact", DENSE),
     "maxfree-128": ("q, k, v : bf16 [batch, seq, 2 heads, 128]", "full", "", "max_free", DENSE),
     "maxfree-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "max_free", DENSE),
-    "causal-gqa-128": ("q : bf16 [jagged q_offsets, 2 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 1 heads, 128]", "causal", "", "exact", JAGGED),
+    "causal-gqa-128": ("q : bf16 [jagged q_offsets, 2 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 1 heads, 128]", "causal", "", "exact", JAGGED + [APART]),
     "window-softcap-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "causal & window(150)", "  score : softcap(s * scale, 5)\n", "exact",
                           [["--batch", "1", "--seq", "400"], ["--batch", "24", "--seq", "20"], ["--batch", "1", "--seq", "650"]])}
 FLASH_SPEC = """attention case {{
