@@ -179,7 +179,9 @@ void Decoder::body(Frame &f) {
 void Decoder::instruction() {
   mods.reset(in->modifiers);
   std::string_view o = in->opcode;
-  if (!tmemLoads.empty() && o != "mov" && o != "tcgen05")
+  if (!tmemLoads.empty() && o == "mov")
+    copyLoaded();
+  else if (!tmemLoads.empty() && o != "tcgen05")
     for (const Operand &operand : in->operands)
       checkLoaded(operand);
   if ((!wgmmaOpen.empty() || !wgmmaGroups.empty()) && !code->serialWgmma && o != "wgmma")
@@ -235,6 +237,22 @@ void Decoder::checkLoaded(const Operand &o) {
     checkLoaded(p);
   if (o.kind == Operand::Register && !code->earlyTmemUseLine && std::find(tmemLoads.begin(), tmemLoads.end(), frame->registers[o.reg]) != tmemLoads.end())
     code->earlyTmemUseLine = uint32_t(in->line);
+}
+
+/// A mov only names the result: the copy is one, too.
+void Decoder::copyLoaded() {
+  auto loaded = [&](auto &self, const Operand &o) -> bool {
+    return std::any_of(o.parts.begin(), o.parts.end(), [&](const Operand &p) { return self(self, p); }) ||
+           (o.kind == Operand::Register && std::find(tmemLoads.begin(), tmemLoads.end(), frame->registers[o.reg]) != tmemLoads.end());
+  };
+  auto copy = [&](auto &self, const Operand &o) -> void {
+    for (const Operand &p : o.parts)
+      self(self, p);
+    if (o.kind == Operand::Register && widthOf(o))
+      tmemLoads.push_back(registerAt(o.reg));
+  };
+  if (in->operands.size() == 2 && loaded(loaded, in->operands[1]))
+    copy(copy, in->operands[0]);
 }
 
 void Decoder::checkInFlight(const Operand &o) {

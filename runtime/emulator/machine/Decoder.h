@@ -94,7 +94,7 @@ public:
     return p;
   }
   Code &output() { return *code; }
-  /// Registers of a tcgen05.ld until its wait::ld (in the text, up to the next label).
+  /// Registers of a tcgen05.ld, and copies of them, until its wait::ld (in the text, up to the next label).
   void tmemLoaded(const std::vector<uint32_t> &registers) { tmemLoads.insert(tmemLoads.end(), registers.begin(), registers.end()); }
   void tmemWaited() { tmemLoads.clear(); }
   // wgmma accumulators in flight, in the order of the text: touching one serialises the kernel's wgmmas.
@@ -147,7 +147,7 @@ private:
   bool hasWgmma = false;
   WgmmaFences wgmmaFences;
   void noteUse(const Operand &o);
-  void checkInFlight(const Operand &o), checkLoaded(const Operand &o);
+  void checkInFlight(const Operand &o), checkLoaded(const Operand &o), copyLoaded();
   void body(Frame &f);
   void instruction();
   void branch();

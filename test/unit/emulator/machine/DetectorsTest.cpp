@@ -187,6 +187,17 @@ TEST(Detectors, wgmmaFenceInALoop) {
   EXPECT_EQ(elsewhere("wgmma.fence.sync.aligned;").text(), "");
 }
 
+TEST(Detectors, resultOfALoadFromTensorMemory) {
+  auto kernel = [](const std::string &use) {
+    return "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32; bar.sync 0; ld.shared.u32 %r6, [%r4]; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r6], {%r0};"
+           "tcgen05.wait::st.sync.aligned; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r6]; mov.b32 %r8, %r5;" + use + "tcgen05.wait::ld.sync.aligned;"
+           "add.u32 %r9, %r8, 1; st.global.u32 [%rd1], %r9; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r6, 32;";
+  };
+  EXPECT_TRUE(finds(run(kernel("add.u32 %r9, %r5, 1;"), 32), true, "tmem: the result"));
+  EXPECT_TRUE(finds(run(kernel("add.u32 %r9, %r8, 1;"), 32), true, "tmem: the result")); // a copy is one, too
+  EXPECT_FALSE(finds(run(kernel(""), 32), true, "tmem: the result"));
+}
+
 TEST(Detectors, tensorMemoryGivenBackTooEarly) {
   auto kernel = [](const std::string &meet) {
     return "setp.ge.u32 %p1, %r0, 32; @%p1 bra A; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32; A: bar.sync 0; ld.shared.u32 %r6, [%r4];"
