@@ -196,6 +196,7 @@ private:
   Value emitLookup(llvm::StringRef table, Type type, ArrayRef<TableIndex> indices);
   void emitRowReduce(tile::RowReduceOp op);
   void emitBroadcast(tile::BroadcastOp op);
+  void emitColumns(tile::ColumnsOp op);
   void emitLookupRows(tile::LookupRowsOp op);
   mlir::LogicalResult emitScalar(mlir::Operation &op);
   size_t registerCount(mlir::RankedTensorType type) const;

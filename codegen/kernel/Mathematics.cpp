@@ -253,3 +253,8 @@ void Emitter::emitBroadcast(BroadcastOp op) {
     out.push_back(in.size() == 2 ? in[fragmentRow(r)] : in[0]);
   tiles[op.getResult()] = out;
 }
+
+void Emitter::emitColumns(ColumnsOp op) {
+  const int64_t count = cast<RankedTensorType>(op.getResult().getType()).getDimSize(1);
+  tiles[op.getResult()] = llvm::to_vector(ArrayRef(tiles[op.getTile()]).slice(size_t(op.getFrom()), size_t(count)));
+}

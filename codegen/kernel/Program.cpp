@@ -160,6 +160,7 @@ LogicalResult Emitter::emitOp(Operation &op) {
       .Case([&](MapElementsOp map) { return emitMapElements(map); })
       .Case([&](RowReduceOp reduce) { return emitRowReduce(reduce), success(); })
       .Case([&](LookupRowsOp lookup) { return emitLookupRows(lookup), success(); })
+      .Case([&](ColumnsOp columns) { return emitColumns(columns), success(); })
       .Case([&](BroadcastOp broadcast) { return emitBroadcast(broadcast), success(); })
       .Default([&](Operation *other) { return emitMath(*other); });
 }

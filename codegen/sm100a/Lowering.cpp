@@ -62,6 +62,8 @@ public:
         part.row0 = uint32_t(row0), part.rows = uint32_t(block);
         options.laneMask = disabledLanes(e, m, row0, block);
       }
+      if (op.getFrom())
+        part.row0 = uint32_t(*op.getFrom()), part.rows = uint32_t(aType.getCols());
       layout::MatrixOperand bOperand = describeOperand(bTile, bMajor, part);
       Value bDesc = smemDescriptor(e.b, e.loc, layout::TensorCore::Tcgen05, bOperand, e.address(op.getB()));
       Value d = e.address(op.getD());
@@ -227,11 +229,12 @@ private:
     return e.add(at, LLVM::ShlOp::create(e.b, e.loc, half, e.i32(16 + 4)));
   }
 
-  // A transfer has a power of two of columns: 80 are 64 and 16.
+  // A transfer has a power of two of columns: 80 are 64 and 16. One of 128 wants more registers at once than a thread of 512
+  // may have: ptxas refuses it.
   static SmallVector<std::pair<uint32_t, uint32_t>> transfers(uint32_t columns) {
     SmallVector<std::pair<uint32_t, uint32_t>> all;
     for (uint32_t begin = 0; begin < columns;) {
-      uint32_t size = llvm::bit_floor(columns - begin);
+      uint32_t size = std::min(64u, llvm::bit_floor(columns - begin));
       all.push_back({begin, size});
       begin += size;
     }

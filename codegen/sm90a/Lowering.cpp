@@ -21,6 +21,8 @@ public:
   bool leaderIssuesProducts() const override { return false; }
 
   LogicalResult mma(Emitter &e, MmaOp op) override {
+    if (op.getFrom())
+      return op.emitOpError("takes some of B's rows, which products of this target do not");
     int64_t block = op.getDiagonal().value_or(cast<SlotType>(op.getD().getType()).getRows());
     if (block >= 64)
       return warpgroupProduct(e, op);

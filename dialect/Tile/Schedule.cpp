@@ -69,6 +69,8 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
       all.push_back(b.getNamedAttr("splits", b.getI64IntegerAttr(splits)));
     if (polynomial)
       all.push_back(b.getNamedAttr("polynomial", b.getI64IntegerAttr(polynomial)));
+    if (staged)
+      all.push_back(b.getNamedAttr("staged", b.getI64IntegerAttr(staged)));
   }
   return b.getDictionaryAttr(all);
 }
@@ -168,6 +170,8 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
       s.splits = r.integer("splits");
     if (attr.contains("polynomial"))
       s.polynomial = r.integer("polynomial");
+    if (attr.contains("staged"))
+      s.staged = r.integer("staged");
   }
   r.finish();
   if (!error.empty())

@@ -246,6 +246,12 @@ LogicalResult MmaOp::verify() {
   auto [m, k] = shape(getA(), getATransposed());
   auto [kb, n] = shape(getB(), getBTransposed());
   auto d = cast<SlotType>(getD().getType());
+  if (std::optional<uint64_t> from = getFrom()) {
+    if (getDiagonal() || getATransposed() || getBTransposed() || int64_t(*from) + k > kb)
+      return emitOpError("takes ") << k << " of the " << kb << " rows of B from row " << *from
+                                   << ": expected rows of it, neither operand transposed, and no diagonal";
+    kb = k;
+  }
   if (getDiagonal()) {
     // Blocks of rows are multiplied with each other; A may hold its pairs compactly (rows x block) or where their
     // keys are (rows x rows).
@@ -261,6 +267,17 @@ LogicalResult MmaOp::verify() {
   if (k != kb || d.getRows() != m || d.getCols() != n)
     return emitOpError("shapes do not compose: (") << m << "x" << k << ") * (" << kb << "x" << n << ") into "
                                                    << d.getRows() << "x" << d.getCols();
+  return success();
+}
+
+LogicalResult ColumnsOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile().getType()), result = cast<RankedTensorType>(getResult().getType());
+  if (tile.getRank() != 2 || result.getRank() != 2 || tile.getEncoding() != result.getEncoding() ||
+      tile.getElementType() != result.getElementType() || tile.getDimSize(0) != result.getDimSize(0) ||
+      int64_t(getFrom()) + result.getDimSize(1) > tile.getDimSize(1) ||
+      cast<RegsAttr>(tile.getEncoding()).getLayout() != RegisterLayout::Rows)
+    return emitOpError("expected columns of a tile that lies a row a thread, found ")
+           << result << " from column " << getFrom() << " of " << tile << " [tile.columns-C1]";
   return success();
 }
 

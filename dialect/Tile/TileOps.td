@@ -305,16 +305,17 @@ def Tile_MmaOp : Tile_Op<"mma"> {
     block-diagonal: A's rows and B's rows come in blocks of N, and block c of D's rows is op(A)_c op(B)_c, so D of
     scores is M x N, not M x M; rows of other blocks never touch block c, not even as 0 x NaN. A's pairs lie compactly
     (rows x N) or in the columns of their keys (rows x rows). `accumulate`: where it is true, D += instead.
+    `from`: of B the rows from this one on, as many as A has columns: one of several parts of a sum.
   }];
   let arguments = (ins Tile_Slot:$d, Tile_Slot:$a, Tile_Slot:$b, UnitAttr:$a_transposed, UnitAttr:$b_transposed,
-                       OptionalAttr<I64Attr>:$diagonal, Optional<I1>:$accumulate);
+                       OptionalAttr<I64Attr>:$diagonal, Optional<I1>:$accumulate, OptionalAttr<I64Attr>:$from);
   let assemblyFormat = [{
     $d `=` $a (`transposed` $a_transposed^)? `*` $b (`transposed` $b_transposed^)? (`diagonal` `(` $diagonal^ `)`)?
-    (`accumulate` $accumulate^)? `:` type($d) `,` type($a) `,` type($b) attr-dict }];
+    (`from` $from^)? (`accumulate` $accumulate^)? `:` type($d) `,` type($a) `,` type($b) attr-dict }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "mlir::Value":$d, "mlir::Value":$a, "mlir::Value":$b, "bool":$aTransposed, "bool":$bTransposed,
-                                "mlir::IntegerAttr":$diagonal),
-    [{ build($_builder, $_state, d, a, b, aTransposed, bTransposed, diagonal, mlir::Value()); }]>];
+                                "mlir::IntegerAttr":$diagonal, CArg<"mlir::Value", "{}">:$accumulate),
+    [{ build($_builder, $_state, d, a, b, aTransposed, bTransposed, diagonal, accumulate, mlir::IntegerAttr()); }]>];
 }
 
 //===-- threads -------------------------------------------------------------------------------------------------===//
@@ -437,6 +438,15 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let arguments = (ins AnyType:$value);
   let results = (outs Tile_RegTile:$result);
   let assemblyFormat = "$value `:` type($value) `->` type($result) attr-dict";
+}
+
+def Tile_ColumnsOp : Tile_Op<"columns", [Pure]> {
+  let summary = "the columns of a register tile from `from` on, as many as the result has";
+  let description = "Constraint `tile.columns-C1`: a row a thread, and columns of the tile.";
+  let arguments = (ins Tile_RegTile:$tile, I64Attr:$from);
+  let results = (outs Tile_RegTile:$result);
+  let assemblyFormat = "$tile `from` $from `:` type($tile) `->` type($result) attr-dict";
+  let hasVerifier = 1;
 }
 
 //===-- synchronisation, derived by tile-synchronise --------------------------------------------------------------===//

@@ -115,6 +115,8 @@ bool isScheduled(StringRef key, const Override &setting, StringRef target) {
     return setting.number % 64 == 0 && setting.number >= 64 && setting.number <= 256;
   if (key == "packed")
     return llvm::isPowerOf2_64(uint64_t(setting.number));
+  if (key == "staged")
+    return target == "sm_100a" && setting.number % 16 == 0;
   if (key == "tile_n" || key == "softmax" || key == "splits")
     return true;
   if (key == "stages")

@@ -27,6 +27,7 @@ static const ScheduleKey keys[] = {
     {"cluster", {}, 1, 16, false, "CTAs of a cluster"},
     {"persistent", booleans, 0, 0, false, "a grid of the size of the chip, or one CTA per item"},
     {"p", memories, 0, 0, false, "where the probabilities travel on sm_100a"},
+    {"staged", {}, 0, 240, false, "keys of a block whose probabilities are handed on before the rest, on sm_100a; 0: all at once"},
     {"splits", {}, 1, 32, false, "parts of a tile's keys that CTAs share"},
     {"packed", {}, 1, 64, false, "query heads of a group whose rows share a tile"},
     {"softmax", softmaxes, 0, 0, false, "the running maximum, or the frozen one"},

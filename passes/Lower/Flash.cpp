@@ -115,6 +115,9 @@ private:
                                  : "items: tiles in memory order, heads innermost"
            : heavyFirst() ? "items: of the heads whose keys stay in L2 together, the tiles with the most keys first"
                           : "items: the tiles of one head after another");
+    if (s.staged)
+      n.note("weights: of " + std::to_string(s.staged) + " keys of a block first, then of the other " +
+             std::to_string(N - s.staged) + "; the tensor core multiplies those meanwhile");
     n.note(s.maxFree ? "softmax: the maximum of the first key block stays; a row that outgrows it takes a cold path"
                      : "softmax: a running maximum; the output is rescaled where it grows");
     if (s.packed != 1)
@@ -151,7 +154,9 @@ private:
               forEachTile(clears() ? std::vector<std::string>{"load_v", "clear"} : std::vector<std::string>{"load_v"}, "pv"));
     forTiles([&] {
       n.channel(own("S"), M, N, f32, accumulator, {own("qk"), own("softmax")});
-      n.channel(own("P"), M, N, p.element, accumulator, {own("softmax"), own("pv")});
+      n.channel(own("P"), M, s.staged ? s.staged : N, p.element, accumulator, {own("softmax"), own("pv")});
+      if (s.staged) // the weights of the block's other keys
+        n.channel(own("PLate"), M, N - s.staged, p.element, accumulator, {own("softmax"), own("pv")});
       n.channel(own("O"), M, p.valueDim, f32, accumulator, {keeper(), own("pv")});
       n.channel(own("Result"), M, p.valueDim, f32, accumulator, {own("pv"), finisher()}, /*view=*/own("O"));
       if (!s.outInQ)
@@ -291,7 +296,15 @@ private:
         Value v = n.take("V", (clears() ? 2 : 1) + tile, Unit::Tensor), prob = n.take(own("P"), 1, Unit::Tensor);
         Value o = n.take(own("O"), 1, Unit::Tensor);
         Value later = arith::CmpIOp::create(n.b, loc, arith::CmpIPredicate::sgt, t, n.i32(0));
-        MmaOp::create(n.b, loc, o, prob, v, false, false, IntegerAttr(), later);
+        auto product = MmaOp::create(n.b, loc, o, prob, v, false, false, IntegerAttr(), later);
+        if (s.staged) {
+          product.setFrom(0);
+          Value late = n.take(own("PLate"), 1, Unit::Tensor);
+          Value always = arith::ConstantOp::create(n.b, loc, n.b.getBoolAttr(true));
+          MmaOp::create(n.b, loc, o, late, v, false, false, IntegerAttr(), always).setFrom(s.staged);
+          n.pass(o), n.pass(late), n.pass(prob), n.pass(v);
+          return {};
+        }
         n.pass(o), n.pass(prob), n.pass(v);
         return {};
       });
@@ -362,10 +375,31 @@ private:
     n.pass(slot);
     return scores;
   }
-  void writeWeights(Value weights) {
-    Value out = n.take(own("P"), 0, Unit::Threads);
+  void writeWeights(Value weights, const char *channel = "P") {
+    Value out = n.take(own(channel), 0, Unit::Threads);
     WriteOp::create(n.b, loc, weights, out);
     n.pass(out);
+  }
+
+  // Staged release (Schedule::staged): the tensor core multiplies the first weights of a block while threads work on the
+  // others. Their scores are those columns.
+  Value early(Value scores) { return columns(scores, 0, s.staged); }
+  Value late(Value scores) { return columns(scores, s.staged, s.keyRows - s.staged); }
+  Value columns(Value scores, int64_t from, int64_t count) {
+    auto type = cast<RankedTensorType>(scores.getType());
+    return ColumnsOp::create(n.b, loc, RankedTensorType::get({type.getDimSize(0), count}, type.getElementType(), type.getEncoding()),
+                             scores, from);
+  }
+  // Both parts in turn; returns their sum, which nobody waits for.
+  Value writeStaged(Value scores, Value top) {
+    Value first = weightsOf(early(scores), top);
+    writeWeights(first);
+    return sum(n.reduce(Reduction::Add, first, true), writeLate(scores, top));
+  }
+  Value writeLate(Value scores, Value top) {
+    Value rest = weightsOf(late(scores), top);
+    writeWeights(rest, "PLate");
+    return n.reduce(Reduction::Add, rest, true);
   }
 
   void addSoftmax() {
@@ -398,14 +432,19 @@ private:
   NetworkBuilder::Values firstBlock(Item item, const KeyBlocks &blocks, Value t) {
     Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value();
     Value scores = scoresOf(readScores(), item, blocks, t, /*mask=*/true);
-    Value top = topOf(scores);
-    Value weights = weightsOf(scores, top);
-    Value total = n.reduce(Reduction::Add, weights, /*partial=*/true);
+    Value top = topOf(scores), weights, total;
+    if (!s.staged) {
+      weights = weightsOf(scores, top);
+      total = n.reduce(Reduction::Add, weights, /*partial=*/true);
+    }
     if (keeper() == own("softmax"))
       n.pass(n.take(own("O"), 0, Unit::Threads)); // nothing is in it yet
     else
       n.pass(n.take(own("Growth"), 0, Unit::Threads));
-    writeWeights(weights);
+    if (s.staged)
+      total = writeStaged(scores, top);
+    else
+      writeWeights(weights);
     if (k)
       n.pass(k);
     return {top, total};
@@ -439,6 +478,12 @@ private:
     const bool keeps = keeper() == own("softmax");
     if (!keeps)
       tell("Growth", growth);
+    if (s.staged) {
+      if (keeps)
+        rescale(growth, slot);
+      Value kept = product(total, math::Exp2Op::create(n.b, loc, negate(growth)));
+      return {newTop, sum(kept, writeStaged(scores, newTop))};
+    }
     Value weights = weightsOf(scores, newTop);
     Value newTotal = math::FmaOp::create(n.b, loc, total, math::Exp2Op::create(n.b, loc, negate(growth)),
                                          n.reduce(Reduction::Add, weights, true));
@@ -502,10 +547,12 @@ private:
                                      bool mask) {
     Value k = holdsOperands() ? n.take("K", 2, Unit::Threads) : Value(), slot = k ? Value() : takeScores();
     Value scores = scoresOf(k ? readScores() : n.read(slot), item, blocks, t, mask);
-    Value weights = weightsOf(scores, top);
+    // In a staged release the first weights leave before the others are there, whose greatest is known from its score.
+    Value weights = weightsOf(s.staged ? early(scores) : scores, top);
     Value part = n.reduce(Reduction::Add, weights, /*partial=*/true);
+    Value outgrows = s.staged ? sum(part, decay(topOf(late(scores)), top)) : part;
     Value o = n.take(own("O"), 0, Unit::Threads);
-    auto rare = RareOp::create(n.b, loc, TypeRange{weights.getType(), top.getType(), top.getType(), top.getType()}, part,
+    auto rare = RareOp::create(n.b, loc, TypeRange{weights.getType(), top.getType(), top.getType(), top.getType()}, outgrows,
                                n.b.getF64FloatAttr(kSumLimit), ValueRange{weights, part, top, total});
     {
       OpBuilder::InsertionGuard guard(n.b);
@@ -515,7 +562,7 @@ private:
       Value newTop = arith::MaximumFOp::create(n.b, loc, top, topOf(again));
       Value factor = decay(top, newTop);
       ScaleOp::create(n.b, loc, o, factor);
-      Value newWeights = weightsOf(again, newTop);
+      Value newWeights = weightsOf(s.staged ? early(again) : again, newTop);
       YieldOp::create(n.b, loc, ValueRange{newWeights, n.reduce(Reduction::Add, newWeights, true), newTop,
                                            product(total, factor)});
     }
@@ -525,7 +572,8 @@ private:
     writeWeights(rare.getResult(0));
     if (k)
       n.pass(k);
-    return {rare.getResult(2), sum(rare.getResult(3), rare.getResult(1))};
+    Value newTotal = sum(rare.getResult(3), rare.getResult(1));
+    return {rare.getResult(2), s.staged ? sum(newTotal, writeLate(scores, rare.getResult(2))) : newTotal};
   }
 
   void finish(Item item, Value top, Value part) {

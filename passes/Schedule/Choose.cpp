@@ -66,6 +66,10 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
       if (!number || number.getInt() < 1 || number.getInt() > kMaxPacked || !llvm::isPowerOf2_64(uint64_t(number.getInt())))
         return fail(key, "must be a power of two up to " + llvm::Twine(kMaxPacked) + ", the query heads that share a tile");
       o.packed = number.getInt();
+    } else if (key == "staged" && target.tcgen05) {
+      if (!number || number.getInt() < 0 || number.getInt() > 240 || number.getInt() % 16)
+        return fail(key, "must be a multiple of 16 below tile_n, the keys whose weights are handed on before the rest (0: all at once)");
+      o.staged = number.getInt();
     } else if (key == "softmax") {
       if (!text || (text != "exact" && text != "max_free"))
         return fail(key, "must be exact or max_free");
@@ -84,7 +88,7 @@ Expected<ScheduleOverrides> ScheduleOverrides::fromAttr(mlir::DictionaryAttr att
       o.p = text.getValue().str();
     } else {
       return fail(key, "is unknown; known are roles, tile_m, tile_n, softmax, splits, packed, stages, ctas_per_sm" +
-                           llvm::Twine(target.tcgen05 ? ", p" : ""));
+                           llvm::Twine(target.tcgen05 ? ", p, staged" : ""));
     }
   }
   return o;
@@ -244,6 +248,8 @@ private:
       c.refuse("has the rows of one head in a tile: packed belongs to loops over key blocks");
     if (o.keyRows && *o.keyRows != p.block)
       c.refuse("has the " + std::to_string(p.block) + " keys of its own blocks: another tile_n belongs to loops over key blocks");
+    if (o.staged && *o.staged)
+      c.refuse("hands a tile's weights on at once: staged belongs to loops over key blocks");
     if (o.softmax && *o.softmax != "exact")
       c.refuse("knows the maximum of each row: softmax : max_free belongs to loops over key blocks");
   }
@@ -298,10 +304,11 @@ Expected<std::vector<Candidate>> fovea::rank(std::vector<Candidate> all, const P
       return x.refusal.empty();
     if (!x.refusal.empty())
       return x.excess < y.excess;
-    // Many schedules reach the same floor; of these, the one whose circuit leaves the most room.
+    // Many schedules reach the same floor; of these, a frozen maximum, which takes the fewest instructions (a chip at its
+    // power limit feels them), and then the one whose circuit leaves the most room.
     auto key = [](const Candidate &c) {
       double scale = c.schedule.keyRows ? 1e4 : 100;
-      return std::pair(std::round(c.clocksPerRow() * scale), c.cost.circuit / double(c.schedule.itemRows()));
+      return std::tuple(std::round(c.clocksPerRow() * scale), !c.schedule.maxFree, c.cost.circuit / double(c.schedule.itemRows()));
     };
     return key(x) < key(y);
   });

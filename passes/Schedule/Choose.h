@@ -25,6 +25,7 @@ struct ScheduleOverrides {
   std::optional<int64_t> splits;      ///< parts of a tile's keys; 1: none
   std::optional<int64_t> packed;      ///< query heads of a group that share a tile; 1: none
   std::optional<std::string> softmax; ///< "exact" or "max_free"
+  std::optional<int64_t> staged;      ///< keys of a block whose weights are handed on before the rest; 0: all at once (sm_100a)
 
   /// Reads the dictionary of one target; an unknown key, value or limit is an error that says what may stand there.
   static llvm::Expected<ScheduleOverrides> fromAttr(mlir::DictionaryAttr attr, const Target &target);

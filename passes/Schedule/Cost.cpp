@@ -151,6 +151,7 @@ private:
         else
           programClocks[{program[i], program[i + 1]}] = clocks;
       }
+    std::vector<Edge> parts;
     for (Edge &edge : graph.edges) {
       const Event &from = graph.events[edge.from], &to = graph.events[edge.to];
       switch (edge.kind) {
@@ -167,10 +168,14 @@ private:
       case Edge::Kind::Empty: {
         // Products that one thread issues run one behind the other.
         if (overlaps && from.group == to.group && TakeOp(from.take).getUnit() == Unit::Tensor) {
+          if (addPartsOfSum(graph, edge, parts))
+            break;
           for (Operation *user : TakeOp(from.take).getSlot().getUsers())
             edge.duration = std::max(edge.duration, priceOp(*user, graph.groups[from.group]).tensor);
           break;
         }
+        if (overlaps && TakeOp(from.take).getUnit() == Unit::Tensor && addPartsOfSum(graph, edge, parts))
+          break;
         edge.duration = from.group == to.group && TakeOp(from.take).getUnit() == Unit::Threads ? rates.groupSync
                                                                                                : rates.handover;
         for (Operation *user : TakeOp(from.take).getSlot().getUsers())
@@ -179,6 +184,41 @@ private:
       }
       }
     }
+    graph.edges.insert(graph.edges.end(), parts.begin(), parts.end());
+  }
+
+  // A hop behind products that add up parts (tile.mma … from), which the tensor core takes up one by one as they are
+  // issued: when the slot is passed, only the last one is sure to be ahead; each of the others is, with those behind it,
+  // since the event before it. Those are edges of their own. False: there is one product at most.
+  bool addPartsOfSum(const EventGraph &graph, Edge &edge, std::vector<Edge> &parts) {
+    const Event &pass = graph.events[edge.from];
+    const std::vector<ProgramOp> &body = graph.bodies[pass.group];
+    const Value slot = TakeOp(pass.take).getSlot();
+    if (llvm::none_of(slot.getUsers(), [](Operation *user) { return isa<MmaOp>(user) && cast<MmaOp>(user).getFrom(); }))
+      return false;
+    SmallVector<unsigned> products; // positions
+    for (unsigned at = pass.position; at-- > 0 && body[at].op != slot.getDefiningOp();)
+      if (auto mma = dyn_cast<MmaOp>(body[at].op); mma && mma.getFrom())
+        products.push_back(at);
+    if (products.size() < 2)
+      return false;
+    const bool here = pass.group == graph.events[edge.to].group;
+    double clocks = here ? 0 : rates.handover + rates.productLatency;
+    for (unsigned at : products) {
+      clocks += priceOp(*body[at].op, graph.groups[pass.group]).tensor;
+      if (at == products.front()) {
+        edge.duration = clocks;
+        continue;
+      }
+      Edge part = edge;
+      part.kind = Edge::Kind::Program;
+      for (unsigned event : graph.programs[pass.group])
+        if (graph.events[event].position < at)
+          part.from = event;
+      part.duration = clocks;
+      parts.push_back(part);
+    }
+    return true;
   }
 
   // A CTA leaves when its last store has read its source.
@@ -282,12 +322,14 @@ private:
           double across = mma.getBTransposed() ? double(b.getCols()) : double(d.getCols());
           if (!mma.getDiagonal())
             width = mma.getBTransposed() ? double(d.getCols()) : double(b.getRows());
+          if (mma.getFrom())
+            width = double(cast<SlotType>(mma.getA().getType()).getCols());
           c.tensor = 2 * rows * width * across / (rates.tensorFlops * (rows == 64 ? rates.halfTileFactor : 1));
           c.threads = rates.dependent;
           c.asynchronous = rates.productLatency + c.tensor / teams;
           for (Value operand : {mma.getA(), mma.getB()})
             if (overlaps && cast<SlotType>(operand.getType()).getSpace() == Space::Smem)
-              c.shared += slotBytes(operand) / rates.sharedBytes;
+              c.shared += slotBytes(operand) * (mma.getFrom() ? width / double(b.getRows()) : 1) / rates.sharedBytes;
           // A product of a warpgroup begins when its last one is read; meanwhile other teams' products may run. (The power
           // is a fit.)
           c.tensor += rates.productGap * std::max(1.0, double(group.getWarps()) / 4) / std::pow(std::max(1.0, teams - 1), 1.5);
@@ -353,7 +395,7 @@ private:
           if (overlaps) // see codegen/kernel/Exponential.h: 14 instructions a pair, 8 products and sums an element
             compute(n - polynomial + 7 * polynomial), c.fma += 8 * polynomial / rates.issue;
         })
-        .Case<BroadcastOp, arith::ConstantOp, TakeOp, PassOp, RareOp, StorePartialOp>([](auto) {}) // parts are for idle chips
+        .Case<BroadcastOp, ColumnsOp, arith::ConstantOp, TakeOp, PassOp, RareOp, StorePartialOp>([](auto) {}) // parts are for idle chips
         .Case([&](StoreScratchOp store) {
           compute(2 * slotElements(store.getSlot()));
           if (inTmem(store.getSlot()))

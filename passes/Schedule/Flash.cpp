@@ -2,6 +2,7 @@
 #include "dialect/Layout/SmemTile.h"
 #include "passes/Lower/Networks.h"
 #include "passes/Schedule/Choose.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace fovea;
 using namespace fovea::tile;
@@ -18,7 +19,7 @@ public:
         for (auto [k, v] : stages())
           for (auto [queries, over] : queryTiles())
             if (target.tcgen05 || queries > 1 || k == v)
-              all.push_back(candidate({rows, tiles, keys, k, v, queries, over, o.softmax ? *o.softmax == "max_free" : canFreeze()}));
+              all.push_back(candidate({rows, tiles, keys, k, v, queries, over, o.softmax ? *o.softmax == "max_free" : canFreeze(), 0, o.staged.value_or(0)}));
     // A slot more never makes a period longer (tokens of a marked graph), so that of those that fit only the deepest are
     // worth a price.
     std::vector<Choice> fit;
@@ -29,6 +30,26 @@ public:
       const Choice mine = choices.at(c.name);
       return c.refusal.empty() && llvm::any_of(fit, [&](const Choice &x) { return (target.tcgen05 || x.over == mine.over) && x.deepens(mine); });
     });
+    return all;
+  }
+
+  // sm_100a: weights of half to three quarters of a block's keys handed on first, for the best of each size of key tiles that
+  // waits for its circuit and would beat `best` if it did not.
+  std::vector<Candidate> stagings(const Candidate &best, llvm::ArrayRef<Candidate> ranked) {
+    std::vector<Candidate> all{best};
+    llvm::SmallSet<std::pair<int64_t, int64_t>, 8> seen;
+    for (const Candidate &c : ranked) {
+      Choice choice = choices.at(c.name);
+      if (!c.refusal.empty() || choice.rows != 128 || !seen.insert({choice.tiles, choice.keys}).second)
+        continue;
+      Candidate unhindered = c;
+      unhindered.cost.circuit = 0;
+      if (c.cost.circuit < c.cost.period() || unhindered.clocksPerRow() >= best.clocksPerRow())
+        continue;
+      choice.polynomial = choices.at(best.name).polynomial;
+      for (choice.staged = (choice.keys / 2 + 15) / 16 * 16; 4 * choice.staged <= 3 * choice.keys; choice.staged += 16)
+        all.push_back(candidate(choice));
+    }
     return all;
   }
 
@@ -82,7 +103,7 @@ private:
   struct Choice {
     int64_t rows, tiles, keys, kStages, vStages, queries;
     bool over, maxFree;
-    int64_t polynomial = 0;
+    int64_t polynomial = 0, staged = 0;
 
     /// Whether it is `other` with more slots.
     bool deepens(const Choice &other) const {
@@ -134,7 +155,7 @@ private:
     Candidate c;
     Schedule &s = c.schedule;
     s.tileRows = rows, s.queryTiles = tiles, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
-    s.maxFree = choice.maxFree, s.polynomial = polynomial;
+    s.maxFree = choice.maxFree, s.polynomial = polynomial, s.staged = choice.staged;
     s.packed = packing(rows * tiles);
     c.rowTail = rowTail(rows * tiles, s.packed);
     // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few. Where tiles see
@@ -163,7 +184,8 @@ private:
               : queries == 2 ? "output over 2 query tiles"
                              : "output over the query tile") +
              (s.packed > 1 ? ", " + std::to_string(s.packed) + " heads a tile" : "") +
-             (polynomial ? ", " + std::to_string(polynomial) + "/16 of exp2 on FMA units" : "");
+             (polynomial ? ", " + std::to_string(polynomial) + "/16 of exp2 on FMA units" : "") +
+             (s.staged ? ", weights of " + std::to_string(s.staged) + " keys first" : "");
     choices[c.name] = choice;
     if (s.outInQ && p.headDim != p.valueDim)
       c.refuse("needs equal head dims of q and v to send the output through the query tile");
@@ -184,7 +206,7 @@ private:
       s.pInTmem = true;
       const bool scoresFirst = placeScores(c);
       // A row of scores a thread leaves the output to warps of their own. What all hold is what 128 or 168 registers a
-      // thread give.
+      // thread give. (Of 512 threads' shares, those with which ptxas spills least, its few loop counters.)
       const bool corrects = rows == 128;
       std::vector<std::string> corrections, leaving;
       for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -192,13 +214,13 @@ private:
         (corrects ? leaving : roles).push_back(own("store", tile));
         if (corrects)
           corrections.push_back(own("correct", tile));
-        s.groups.push_back({own("softmax", tile), 4 * tile, 4, tiles == 1 ? 232 : 192, roles});
+        s.groups.push_back({own("softmax", tile), 4 * tile, 4, tiles == 1 ? 232 : keys > 96 ? 200 : 184, roles});
         products.push_back(own(scoresFirst ? "qk" : "pv", tile)), products.push_back(own(scoresFirst ? "pv" : "qk", tile));
       }
       llvm::append_range(corrections, leaving); // both outputs wait for the stores of the item before at once
       if (corrects)
-        s.groups.push_back({"correct", 4 * tiles, 4, tiles == 1 ? 144 : 80, corrections});
-      addProducers(4 * (tiles + corrects), corrects ? tiles == 1 ? 128 : 48 : 96);
+        s.groups.push_back({"correct", 4 * tiles, 4, tiles == 1 ? 144 : keys > 96 ? 56 : 72, corrections});
+      addProducers(4 * (tiles + corrects), corrects ? tiles == 1 ? 128 : keys > 96 ? 56 : 72 : 96);
     } else {
       // What the groups hold together is what they begin with; looking at a list takes a few more than loading does.
       int64_t warps = rows / 16;
@@ -231,6 +253,11 @@ private:
     if (group() % s.packed)
       c.refuse("packs " + std::to_string(s.packed) + " heads of groups of " + std::to_string(group()) +
                ": packed must divide the query heads that share a head of k and v");
+    if (s.staged >= keys)
+      c.refuse("hands on the weights of " + std::to_string(s.staged) + " of " + std::to_string(keys) +
+               " keys first: staged must be below tile_n");
+    if (s.staged && rows != 128)
+      c.refuse("hands on weights in parts of rows that a thread holds whole: staged goes with tile_m of 128 or 256");
     if (s.maxFree && !canFreeze())
       c.refuse("cannot freeze the maximum of f16 weights: softmax must be exact");
     if (o.ctasPerSm && *o.ctasPerSm != 1)
@@ -255,10 +282,14 @@ private:
       scoresFirst = depth > 1 || !over;
       for (int64_t tile = 0; tile < s.queryTiles; ++tile) {
         const std::string number = s.queryTiles == 1 ? "" : std::to_string(tile);
-        s.depths["S" + number] = s.depths["P" + number] = depth;
-        s.aliases.erase("P" + number);
-        if (over)
-          s.aliases["P" + number] = "S" + number;
+        s.depths["S" + number] = depth;
+        for (const char *part : s.staged ? std::vector<const char *>{"P", "PLate"} : std::vector<const char *>{"P"}) {
+          const std::string channel = part + number;
+          s.depths[channel] = depth;
+          s.aliases.erase(channel);
+          if (over)
+            s.aliases[channel] = "S" + number;
+        }
       }
       columns = s.queryTiles * (depth * (s.keyRows + (over ? 0 : s.keyRows / 2)) + p.valueDim);
       if (columns <= target.tmemColumns)
@@ -282,7 +313,18 @@ llvm::Expected<std::vector<Candidate>> fovea::enumerateFlash(const Problem &prob
   if (!ranked || !target.tcgen05)
     return ranked;
   auto refined = rank(enumerator.refine(ranked->front()), problem, target, buildFlash);
-  if (refined)
-    refined->insert(refined->end(), std::next(ranked->begin()), ranked->end());
+  if (!refined)
+    return refined;
+  std::vector<Candidate> stagings;
+  if (!overrides.staged)
+    stagings = enumerator.stagings(refined->front(), *ranked);
+  if (stagings.size() > 1) {
+    auto staged = rank(std::move(stagings), problem, target, buildFlash);
+    if (!staged)
+      return staged;
+    staged->insert(staged->end(), std::next(refined->begin()), refined->end());
+    refined = std::move(staged);
+  }
+  refined->insert(refined->end(), std::next(ranked->begin()), ranked->end());
   return refined;
 }

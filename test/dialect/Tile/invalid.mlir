@@ -170,6 +170,43 @@ tile.kernel @shapes target("sm_90a") schedule #s {
 // -----
 
 #s = {}
+tile.kernel @part target("sm_100a") schedule #s {
+  tile.channel @P depth(1) stations ["a", "a"] : !tile.slot<128x48xbf16, tmem>
+  tile.channel @V depth(1) stations ["a", "a"] : !tile.slot<64x64xbf16, smem>
+  tile.channel @O depth(1) stations ["a", "a"] : !tile.slot<128x64xf32, tmem>
+  tile.role @a {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %p = tile.take @P[1] for tensor : <128x48xbf16, tmem>
+    %v = tile.take @V[1] for tensor : <64x64xbf16, smem>
+    %o = tile.take @O[0] for tensor : <128x64xf32, tmem>
+    tile.mma %o = %p * %v from 16 : <128x64xf32, tmem>, <128x48xbf16, tmem>, <64x64xbf16, smem>
+    // expected-error @below {{takes 48 of the 64 rows of B from row 32: expected rows of it, neither operand transposed, and no diagonal}}
+    tile.mma %o = %p * %v from 32 : <128x64xf32, tmem>, <128x48xbf16, tmem>, <64x64xbf16, smem>
+    tile.pass %p : <128x48xbf16, tmem>
+    tile.pass %v : <64x64xbf16, smem>
+    tile.pass %o : <128x64xf32, tmem>
+  }
+}
+
+// -----
+
+#s = {}
+tile.kernel @columns target("sm_100a") schedule #s {
+  tile.channel @S depth(1) stations ["a", "a"] : !tile.slot<128x64xf32, tmem>
+  tile.role @a {
+  ^bb0(%row: i32, %rows: i32, %head: i32):
+    %slot = tile.take @S[1] for threads : <128x64xf32, tmem>
+    %s = tile.read %slot : <128x64xf32, tmem> -> tensor<128x64xf32, #tile.regs<rows>>
+    %late = tile.columns %s from 48 : tensor<128x64xf32, #tile.regs<rows>> -> tensor<128x16xf32, #tile.regs<rows>>
+    // expected-error @below {{from column 48 of 'tensor<128x64xf32, #tile.regs<rows>>' [tile.columns-C1]}}
+    %beyond = tile.columns %s from 48 : tensor<128x64xf32, #tile.regs<rows>> -> tensor<128x32xf32, #tile.regs<rows>>
+    tile.pass %slot : <128x64xf32, tmem>
+  }
+}
+
+// -----
+
+#s = {}
 tile.kernel @diagonal target("sm_90a") schedule #s {
   tile.channel @Q depth(1) stations ["a", "a"] : !tile.slot<64x64xbf16, smem>
   tile.channel @S depth(1) stations ["a", "a"] : !tile.slot<64x48xf32, registers>

@@ -1,9 +1,9 @@
-# test/exec/Inputs/adversarial.py - adversarial.py FOVEA TARGET [--cold] [CASE...]: flash forward on inputs made to break its softmax.
+# test/exec/Inputs/adversarial.py - adversarial.py FOVEA TARGET [--cold] [--staged] [CASE...]: flash forward on inputs made to break its softmax.
 # Each case draws inputs, changes some rows, and compares `fovea run` with `fovea eval` (f64). Weights and outputs are rounded
 # once each, by 2^-8 of themselves at most (f16: 2^-11), so an output may be off by twice that of the greatest value; what is not finite must agree. Each
 # runs twice, with asynchronous work as late and as early as the ISA allows, and both must agree bit for bit. FOVEA_TEST_DEVICE: where, if not
 # on the emulator. --cold: with the limit of a max-free softmax's sums lowered from 2^64 to 2 in the PTX, so that blocks take the cold path
-# all the time.
+# all the time. --staged: with weights handed on in two parts (sm_100a).
 import hashlib
 import json
 import math
@@ -43,8 +43,8 @@ class Tensor:
 
 fovea, target = sys.argv[1:3]
 device = os.environ.get("FOVEA_TEST_DEVICE", "emulator:" + target)
-cold = sys.argv[3:4] == ["--cold"]
-only = sys.argv[4 if cold else 3:]  # the first letters of cases; none: all
+cold, staged = ("--" + name in sys.argv for name in ("cold", "staged"))
+only = [word for word in sys.argv[3:] if not word.startswith("--")]  # the first letters of cases; none: all
 failed = []
 
 
@@ -103,7 +103,7 @@ def case(name, rows, size, change=lambda t: None, pattern="", score="", dtype="b
         for letter, tensor in tensors.items():
             tensor.write(path(letter + ".npy"), dtype)
             inputs += ["--" + letter, path(letter + ".npy")]
-        words = ([f"splits : {splits}"] if splits else []) + ([f"packed : {packed}"] if packed else [])
+        words = ([f"splits : {splits}"] if splits else []) + ([f"packed : {packed}"] if packed else []) + ["staged : 32"] * staged
         schedule = f"schedule {target} {{ {', '.join(words)} }}" if words else ""
         spec = lambda sink: (
             f"attention adversarial {{\n q : {dtype} [{q}, {heads[0]} heads, {dims[0]}]\n k : {dtype} [{kv}, {heads[1]} heads, {dims[0]}]\n"

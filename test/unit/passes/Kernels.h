@@ -21,9 +21,10 @@ struct Variant {
   std::string softmax;   ///< "exact" or "max_free": the items loop over key blocks; roles is "loop", block 0
   int64_t splits = 1;    ///< parts of a tile's keys, where items loop over key blocks
   bool epilogue = false; ///< o * tanh(gate) + residual
+  int64_t staged = 0;    ///< keys of a block whose weights are handed on first, where items loop over key blocks
   std::string name() const {
     if (!softmax.empty())
-      return target + "_loop_" + softmax + "_D" + std::to_string(dim) + "_M" + std::to_string(tileRows) + (splits > 1 ? "_splits" : "");
+      return target + "_loop_" + softmax + "_D" + std::to_string(dim) + "_M" + std::to_string(tileRows) + (splits > 1 ? "_splits" : "") + (staged ? "_staged" : "");
     return target + "_" + roles + (p.empty() ? "" : "_p" + p) + "_N" + std::to_string(block) + "_D" +
            std::to_string(dim) + "_M" + std::to_string(tileRows) + (backward ? "_backward" : "") + (rotary ? "_rotary" : "") + (epilogue ? "_epilogue" : "");
   }
@@ -85,6 +86,11 @@ inline std::vector<Variant> loopVariants() {
     all.push_back({target, "loop", "", 0, dim, rows, false, false, softmax});
   for (auto [target, rows] : {std::pair("sm_90a", 128), {"sm_100a", 128}})
     all.push_back({target, "loop", "", 0, 64, rows, false, false, "max_free", 3});
+  for (auto [softmax, dim, rows] : {std::tuple("max_free", 64, 256), {"exact", 128, 256}, {"exact", 256, 128}}) {
+    Variant v{"sm_100a", "loop", "", 0, dim, rows, false, false, softmax};
+    v.staged = 32;
+    all.push_back(v);
+  }
   return all;
 }
 
@@ -119,7 +125,7 @@ public:
     if (v.softmax.empty())
       overrides.roles = v.roles;
     else
-      overrides.softmax = v.softmax, overrides.splits = v.splits;
+      overrides.softmax = v.softmax, overrides.splits = v.splits, overrides.staged = v.staged;
     if (!v.p.empty())
       overrides.p = v.p;
     CompileOptions options;
