@@ -186,11 +186,22 @@ Flow::Predicates Flow::certainAt(size_t at) const {
 }
 
 std::vector<bool> Flow::laneDependent() const {
-  std::vector<bool> differs(fn.registers.size(), false);
+  std::vector<bool> differs(fn.registers.size(), false), thread(fn.registers.size(), false);
+  // In a block of one dimension the number of a warp is that of its threads without the last five bits.
+  const bool inRow = fn.reqntid[0] && fn.reqntid[1] <= 1 && fn.reqntid[2] <= 1;
+  for (const Instruction &i : fn.body)
+    if (inRow && is(i, "mov") && i.operands.size() == 2 && i.operands[0].kind == Operand::Register && i.operands[1].kind == Operand::Special && i.operands[1].text == "%tid.x")
+      thread[i.operands[0].reg] = definitions[i.operands[0].reg] == 1;
+  auto ofWarp = [&](const Instruction &i) {
+    return is(i, "shr") && i.guard < 0 && i.operands.size() == 3 && i.operands[1].kind == Operand::Register && thread[i.operands[1].reg] &&
+           i.operands[2].kind == Operand::Integer && i.operands[2].integer >= 5;
+  };
   std::vector<uint32_t> written, read;
   for (bool again = true; again;) {
     again = false;
     for (const Instruction &i : fn.body) {
+      if (ofWarp(i))
+        continue;
       if (i.operands.empty() || i.operands[0].kind == Operand::Address || is(i, "vote") || is(i, "redux") || is(i, "mbarrier") ||
           (is(i, "shfl") && has(i, ".idx") && i.operands.size() == 5 && i.operands[2].kind == Operand::Integer))
         continue;

@@ -36,8 +36,8 @@ public:
   /// Predicates that hold their value whenever a thread comes by `at`, and for ever: branches that every path to `at` takes one
   /// way, on registers written once, and comparisons of those registers with constants. They tell one role from another.
   Predicates certainAt(size_t at) const;
-  /// Registers that may differ between the lanes of a warp: what is computed from the thread's number, short of shuffles
-  /// from one lane and votes.
+  /// Registers that may differ between the lanes of a warp: what is computed from the thread's number, short of the number of
+  /// its warp, shuffles from one lane and votes.
   std::vector<bool> laneDependent() const;
   /// Predicates that are so for every lane but the first: comparisons of the lane or thread number with zero.
   Predicates notFirstLane() const;

@@ -38,6 +38,23 @@ bool repeatedTensorFence(const Function &fn, const Mutant &m, const Flow &flow) 
   return flow.always(m.index, after, same, access);
 }
 
+/// tcgen05.fence::before_thread_sync puts all tcgen05 operations before it in front of what the thread tells others later, and
+/// ::after_thread_sync those behind it behind what it has learnt. Another of the kind does the same as long as the thread tells, or
+/// learns, nothing between the two, whatever it does to tensor memory there.
+bool fencedOnceMore(const Function &fn, const Mutant &m, const Flow &flow) {
+  const Instruction &i = fn.body[m.index];
+  const bool after = has(i, ".fence::after_thread_sync");
+  if (!is(i, "tcgen05") || !(after || has(i, ".fence::before_thread_sync")))
+    return false;
+  auto same = [&](const Instruction &o) { return is(o, "tcgen05") && has(o, after ? ".fence::after_thread_sync" : ".fence::before_thread_sync"); };
+  auto waits = [](const Instruction &o) { return is(o, "mbarrier") && (has(o, ".try_wait") || has(o, ".test_wait")); };
+  auto ofOwn = [](const Instruction &o) { return is(o, "tcgen05") && (has(o, ".wait::ld") || has(o, ".wait::st") || has(o, ".fence::before_thread_sync") || has(o, ".fence::after_thread_sync")); };
+  auto speaks = [&](const Instruction &o) {
+    return ((isSync(o) && !ofOwn(o)) || is(o, "atom") || is(o, "red") || is(o, "tcgen05", ".mma") || is(o, "tcgen05", ".cp") || isBulk(o)) && (after || !waits(o));
+  };
+  return flow.always(m.index, !after, same, speaks);
+}
+
 /// fence.proxy.async orders what the thread knew to be written before it. When the next one comes before the thread tells
 /// anybody anything (barrier, arrival, asynchronous operation), that one orders as much.
 bool repeatedProxyFence(const Function &fn, const Mutant &m, const Flow &flow) {
@@ -220,7 +237,7 @@ bool passesOwnLanes(const Function &fn, const Mutant &m, const Flow &flow) {
 }
 
 struct Rule { const char *name; bool (*proves)(const Function &, const Mutant &, const Flow &); };
-constexpr Rule kRules[] = {{"more registers left", moreRegistersLeft}, {"repeated tcgen05 fence", repeatedTensorFence}, {"repeated proxy fence", repeatedProxyFence},
+constexpr Rule kRules[] = {{"more registers left", moreRegistersLeft}, {"repeated tcgen05 fence", repeatedTensorFence}, {"repeated tcgen05 fence", fencedOnceMore}, {"repeated proxy fence", repeatedProxyFence},
                            {"joins the next group", joinsNextGroup},  {"nothing pending", nothingPending}, {"nothing pending", nothingMoves},            {"a later wait suffices", laterWaitSuffices}, {"passes loads", passesLoads},
                            {"registers untouched", registersUntouched}, {"passes its own lanes", passesOwnLanes}};
 
