@@ -131,11 +131,12 @@ private:
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
-      SmallVector<Value> sums(loop.getRegionIterArgs()), factors, values;
+      SmallVector<Value> sums(loop.getRegionIterArgs()), factors, values, reals;
       for (int64_t n = 0; n < kAtOnce; ++n) {
         Value part = addI32(b, loc, loop.getInductionVar(), uint32_t(n)), real = cmp(ICmpPredicate::slt, part, parts);
         Value line = mul(partialRow(clamped(part)), constI64(b, loc, uint64_t(columns)));
-        factors.push_back(codegen::select(b, loc, real, shuffleIdx(b, loc, factor, clamped(part)), constF32(b, loc, 0)));
+        reals.push_back(real);
+        factors.push_back(shuffleIdx(b, loc, factor, clamped(part)));
         for (int64_t first = 0; first < columns; first += 64) {
           // Lanes beyond the row read its first columns, and write none.
           Value at = addI32(b, loc, column, uint32_t(first));
@@ -147,7 +148,9 @@ private:
       }
       for (int64_t n = 0; n < kAtOnce; ++n)
         for (size_t k = 0; k < sums.size(); ++k)
-          sums[k] = codegen::fma(b, loc, factors[size_t(n)], values[size_t(n) * sums.size() + k], sums[k]);
+          // Not a factor of 0: the last part, which stands for those beyond it, may hold an Inf.
+          sums[k] = codegen::select(b, loc, reals[size_t(n)],
+                                    codegen::fma(b, loc, factors[size_t(n)], values[size_t(n) * sums.size() + k], sums[k]), sums[k]);
       scf::YieldOp::create(b, loc, sums);
     }
     auto out = [&](TensorOp tensor) -> std::pair<Value, Value> { // address and first element of the row

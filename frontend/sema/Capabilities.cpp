@@ -248,7 +248,11 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       Answer all;
       for (const ScheduleOverrides &schedule : s.schedules)
         for (const auto &[key, setting] : schedule.settings)
-          if (schedule.target == target && !isScheduled(key, setting, target))
+          if (schedule.target == target && key == "staged" && !isScheduled(key, setting, target))
+            all.push_back({setting.range, "this setting of 'staged'",
+                           target == "sm_100a" ? "a multiple of 16 below tile_n, or 0 for all keys of a block at once"
+                                               : "none there: on sm_90a probabilities stay in registers; staged belongs to schedule sm_100a"});
+          else if (schedule.target == target && !isScheduled(key, setting, target))
             all.push_back({setting.range, "this setting of '" + key + "'",
                            target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8), ctas_per_sm and p"
                                                : "roles, tile_m (64, 128, 192 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8) and ctas_per_sm"});

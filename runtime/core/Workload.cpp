@@ -153,6 +153,8 @@ Expected<Workload> Workload::create(const Module &module, const std::string &ope
       symbols[tensor.shape[0].getName()] = result.rows;
     else if (!tensor.positions.empty() && !tensor.shape.empty() && tensor.shape[0].getKind() == Expr::Kind::Name)
       symbols[tensor.shape[0].getName()] = size.longest;
+    else if (tensor.shape.size() == 4 && tensor.shape[1].getKind() == Expr::Kind::Name) // dense rows by a name of their own
+      symbols.emplace(tensor.shape[1].getName(), size.longest);
 
   for (const TensorSpec &tensor : manifest.tensors) {
     bool isOffsets = tensor.role == TensorSpec::Role::Offsets;

@@ -241,6 +241,7 @@ for block in range(3):
 case("split-low-scores-in-a-part", DENSE, three, lowest(range(0, 128)), splits=3)
 case("split-low-scores-everywhere", DENSE, three, lowest(range(300)), splits=2, masked=True)
 case("split-plus-inf", DENSE, three, infinite(math.inf, [7], range(4, 9)), splits=3)
+case("split-inf-in-a-value", DENSE, three, lambda t: t["v"].values.__setitem__(20 * t["v"].columns, math.inf), splits=3)  # the last part's
 case("split-minus-inf", DENSE, three, infinite(-math.inf, range(128)), splits=3)
 case("split-nan-in-a-query", DENSE, three, lambda t: t["q"].fill([137], math.nan), splits=2, ownNan={137})
 case("split-nan-in-a-neighbour", JAGGED, [(100, 150), (60, 100), (90, 70)], neighbour, splits=2, ownNan=range(100, 160))
