@@ -124,6 +124,16 @@ bool isScheduled(StringRef key, const Override &setting, StringRef target) {
   return key == "roles" || key == "ctas_per_sm" || (key == "p" && target == "sm_100a");
 }
 
+/// What to write instead of a setting that the scheduler does not read.
+StringRef nearestSetting(StringRef key, StringRef target) {
+  const bool blackwell = target == "sm_100a";
+  if (key == "staged")
+    return blackwell ? "a multiple of 16 below tile_n, or 0 for all keys of a block at once"
+                     : "none there: on sm_90a probabilities stay in registers; staged belongs to schedule sm_100a";
+  return blackwell ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8), ctas_per_sm and p"
+                   : "roles, tile_m (64, 128, 192 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8) and ctas_per_sm";
+}
+
 /// Shared memory of a tile of rows of every rotary table: of tensors turned on load, or of all.
 int64_t tableBytes(const Spec &spec, int64_t rows, bool onLoad) {
   std::map<std::string, int64_t> tables;
@@ -248,14 +258,8 @@ const std::function<Answer(const Spec &, StringRef target)> table[] = {
       Answer all;
       for (const ScheduleOverrides &schedule : s.schedules)
         for (const auto &[key, setting] : schedule.settings)
-          if (schedule.target == target && key == "staged" && !isScheduled(key, setting, target))
-            all.push_back({setting.range, "this setting of 'staged'",
-                           target == "sm_100a" ? "a multiple of 16 below tile_n, or 0 for all keys of a block at once"
-                                               : "none there: on sm_90a probabilities stay in registers; staged belongs to schedule sm_100a"});
-          else if (schedule.target == target && !isScheduled(key, setting, target))
-            all.push_back({setting.range, "this setting of '" + key + "'",
-                           target == "sm_100a" ? "roles, tile_m (64, 128 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8), ctas_per_sm and p"
-                                               : "roles, tile_m (64, 128, 192 or 256), tile_n, softmax, splits, packed (a power of two), stages (1 to 8) and ctas_per_sm"});
+          if (schedule.target == target && !isScheduled(key, setting, target))
+            all.push_back({setting.range, "this setting of '" + key + "'", nearestSetting(key, target).str()});
       return all;
     },
     // emit
