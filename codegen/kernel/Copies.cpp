@@ -18,8 +18,7 @@ void Emitter::emitTake(TakeOp op) {
   SlotType type = channel.getSlotType();
   if (type.getSpace() == Space::Registers)
     return;
-  Value base = type.getSpace() == Space::Smem ? smemBase : tmemBase;
-  Value address = addI32(b, loc, base, uint32_t(*channel.getOffset()));
+  Value address = addI32(b, loc, moved(channel), uint32_t(*channel.getOffset()));
   if (channel.getDepth() > 1)
     address = add(address, mul(ring(channel.getDepth(), op.getVisit()).slot, i32(*channel.getSlotSize())));
   addresses[op.getSlot()] = address;

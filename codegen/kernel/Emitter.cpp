@@ -66,10 +66,35 @@ Value Emitter::warpRow() {
 
 Value Emitter::barrierAddress(StringRef name, std::optional<uint64_t> visit) {
   auto barrier = kernel.lookupSymbol<BarrierOp>(name);
-  Value address = addI32(b, loc, smemBase, uint32_t(*barrier.getOffset()));
+  Value address = addI32(b, loc, moved(barrier), uint32_t(*barrier.getOffset()));
   if (barrier.getDepth() == 1)
     return address;
   return add(address, mul(ring(barrier.getDepth(), visit).slot, i32(8)));
+}
+
+// One register for each base and distance that occurs, behind which offsets stay constants.
+void Emitter::beginTwin(const Twin &twin) {
+  group.twin = &twin;
+  Value isTwin = cmp(ICmpPredicate::uge, group.warp, i32(GroupOp(group.op).getWarps()));
+  group.inTwin = LLVM::ZExtOp::create(b, loc, b.getI32Type(), isTwin);
+  group.thread = sub(group.thread, mul(group.inTwin, i32(groupThreads())));
+  group.warp = sub(group.warp, mul(group.inTwin, i32(groupThreads() / 32)));
+  for (auto [op, distance] : twin.distances) {
+    Value base = baseOf(op), &place = group.moved[{base, distance}];
+    if (!place)
+      place = base ? add(base, mul(group.inTwin, i32(distance))) : mul(group.inTwin, i32(distance));
+  }
+}
+
+Value Emitter::baseOf(Operation *op) const {
+  if (auto channel = dyn_cast<ChannelOp>(op))
+    return channel.getSlotType().getSpace() == Space::Smem ? smemBase : tmemBase;
+  return isa<BarrierOp>(op) ? smemBase : Value();
+}
+
+Value Emitter::moved(Operation *op) {
+  int64_t distance = group.twin ? group.twin->distance(op) : 0;
+  return distance ? group.moved.at({baseOf(op), distance}) : baseOf(op);
 }
 
 // --- frame --------------------------------------------------------------------------------------------------------
@@ -163,9 +188,20 @@ LogicalResult Emitter::emitGroups(const WorkItem &item) {
   };
   SmallVector<GroupOp> groups(kernel.getBody().getOps<GroupOp>());
   for (size_t i = 0; i < groups.size();) {
+    int64_t first = groups[i].getFirstWarp(), last = first + groups[i].getWarps();
+    if (i + 1 < groups.size()) {
+      if (std::optional<Twin> twin = twinOf(groups[i], groups[i + 1])) {
+        inWarps(first, 2 * groups[i].getWarps(), [&] {
+          handOverRegisters(groups[i]);
+          if (failed(emitGroup(groups[i], uint32_t(i), item, &*twin)))
+            result = failure();
+        });
+        i += 2;
+        continue;
+      }
+    }
     // The groups from i on that share i's warpgroups.
     size_t end = i + 1;
-    int64_t first = groups[i].getFirstWarp(), last = first + groups[i].getWarps();
     while (end < groups.size() && last % 4)
       last = groups[end].getFirstWarp() + groups[end].getWarps(), ++end;
     inWarps(first, last - first, [&] {
@@ -213,13 +249,15 @@ static bool leavesStores(Block &program) {
   return false;
 }
 
-LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &item) {
+LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &item, const Twin *twin) {
   Block &block = op.getBody().front();
   group = GroupState();
   group.op = op;
   group.index = index;
   group.thread = sub(threadId(b, loc), i32(32 * op.getFirstWarp()));
   group.warp = sub(warpId(b, loc), i32(op.getFirstWarp()));
+  if (twin)
+    beginTwin(*twin);
   Value place = group.thread; // in the team
   if (op.getTeams() > 1) {
     group.team = LLVM::UDivOp::create(b, loc, group.thread, i32(teamThreads()));

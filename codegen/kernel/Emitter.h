@@ -11,6 +11,7 @@
 #include "codegen/common/Values.h"
 #include "codegen/kernel/Expressions.h"
 #include "codegen/kernel/Parameters.h"
+#include "codegen/kernel/Twins.h"
 #include "dialect/Layout/SmemTile.h"
 #include "dialect/Tile/Schedule.h"
 #include "dialect/Tile/Tile.h"
@@ -28,6 +29,9 @@ struct GroupState {
   Value thread;             ///< i32: thread index inside the group
   Value warp;               ///< i32: warp index inside the group
   Value team;               ///< i32: the thread's team (tile.group); null if the group has only one
+  const Twin *twin = nullptr; ///< the group behind it runs this code, too
+  Value inTwin;             ///< i32: 1 in the threads of that group, 0 in the group's own
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> moved; ///< see Emitter::moved
   /// Slot index and phase parity for each channel depth that the group uses.
   struct Ring {
     Value slot, parity;
@@ -82,6 +86,9 @@ public:
   /// Slot and parity at a channel or barrier of this depth; `visit` as in tile.take.
   const GroupState::Ring &ring(int64_t depth, std::optional<uint64_t> visit);
   Value barrierAddress(llvm::StringRef barrier, std::optional<uint64_t> visit);
+  /// What a channel's or barrier's offset counts from, in the threads of a twin moved to the twin's; of a constant, what they
+  /// add to it (null: nothing).
+  Value moved(mlir::Operation *op);
   /// Runs `body` in the leader thread only and brings its warp back together.
   void asLeader(llvm::function_ref<void()> body);
   void ifThen(Value condition, llvm::function_ref<void()> body);
@@ -134,7 +141,9 @@ private:
   Value tensorMemorySlot();
   mlir::LogicalResult meet(llvm::ArrayRef<mlir::Operation *> loads);
   mlir::LogicalResult emitGroups(const WorkItem &item);
-  mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item);
+  mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item, const Twin *twin = nullptr);
+  void beginTwin(const Twin &twin);
+  Value baseOf(mlir::Operation *op) const;
   void handOverRegisters(tile::GroupOp op);
   // codegen/kernel/Program.cpp
   mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);

@@ -37,7 +37,10 @@ LogicalResult Emitter::emitScalar(Operation &op) {
   IRMapping map;
   for (Value operand : op.getOperands())
     map.map(operand, scalars.lookup(operand));
-  scalars[op.getResult(0)] = b.clone(op, map)->getResult(0);
+  Value result = b.clone(op, map)->getResult(0);
+  if (Value further = isa<arith::ConstantOp>(op) ? moved(&op) : Value())
+    result = add(result, further);
+  scalars[op.getResult(0)] = result;
   return success();
 }
 

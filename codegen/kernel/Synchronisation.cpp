@@ -36,6 +36,8 @@ void Emitter::emitArrive(ArriveOp op) {
 }
 
 void Emitter::emitSync() {
+  if (group.twin)
+    return barSync(b, loc, addI32(b, loc, group.inTwin, group.index + 1), uint32_t(groupThreads()));
   if (!group.team)
     return barSync(b, loc, group.index + 1, uint32_t(groupThreads()));
   // The ids behind those of groups. Teams are of kernels with one CTA per SM, where ids in registers cost nothing.
