@@ -21,8 +21,8 @@ constexpr double kSumLimit = 18446744073709551616.0; // 2^64
 // and bf16 hold, and the accumulator is seldom rescaled. Sums and outputs share the maximum, so that it cancels.
 constexpr double kGrowth = 8;
 
-// The key blocks of an item. They run from the last to the first: tails and diagonals come early, so that a row meets
-// its first keys in the block that sets its maximum.
+// The key blocks of an item. They run from the last to the first, those at the edges of a window before the others: tails
+// and diagonals come early, so that a row meets its first keys in the block that sets its maximum.
 struct KeyBlocks {
   QueryTile tile;
   KeyBlockRange range;
@@ -222,6 +222,9 @@ private:
       auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
       blocks = emitPartOfBlocks(n.b, loc, blocks, tile, s.keyRows, split.getPart(), split.getCount());
     }
+    // Not where teams leave blocks out at both ends: those of one would lie in the midst of another's.
+    if (hasEdge() && !range.lower.empty() && !teamsDiffer())
+      emitEdgesFirst(n.b, loc, blocks);
     return {tile, blocks, emitBlockCount(n.b, loc, blocks), {}, {}};
   }
   // Position of the first key of step t.
@@ -332,10 +335,12 @@ private:
   bool hasEdge() const { return masksLater() && range.residual.empty(); }
   // The steps of blocks that every row sees whole; step 0 is masked anyhow.
   Value plainFrom(const KeyBlocks &blocks) {
+    if (blocks.range.edges)
+      return blocks.range.edges->end;
     return n.maximum(n.sub(blocks.range.end, blocks.range.endWhole), n.i32(1));
   }
   Value plainTo(const KeyBlocks &blocks) {
-    return range.lower.empty() ? Value() : n.maximum(n.sub(blocks.range.end, blocks.range.firstWhole), plainFrom(blocks));
+    return range.lower.empty() || blocks.range.edges ? Value() : n.maximum(n.sub(blocks.range.end, blocks.range.firstWhole), plainFrom(blocks));
   }
 
   // What has no lowering refuses the kernel.

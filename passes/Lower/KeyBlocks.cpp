@@ -185,7 +185,24 @@ Value fovea::emitBlockCount(OpBuilder &b, Location loc, const KeyBlockRange &blo
   return b.createOrFold<arith::SubIOp>(loc, count, gap);
 }
 
+void fovea::emitEdgesFirst(OpBuilder &b, Location loc, KeyBlockRange &blocks) {
+  auto subtract = [&](Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); };
+  Value one = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
+  Value upper = b.createOrFold<arith::MaxSIOp>(loc, subtract(blocks.end, blocks.endWhole), one);
+  // The last block is masked anyhow, even where it is whole.
+  Value stop = b.createOrFold<arith::MaxSIOp>(loc, subtract(blocks.end, blocks.firstWhole), upper);
+  Value whole = subtract(stop, upper);
+  blocks.edges = EdgeSteps{upper, subtract(emitBlockCount(b, loc, blocks), whole), whole};
+}
+
 Value fovea::emitBlockOfStep(OpBuilder &b, Location loc, const KeyBlockRange &blocks, Value step) {
+  if (const auto &edges = blocks.edges) {
+    auto before = [&](Value limit) { return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, step, limit); };
+    Value over = b.createOrFold<arith::AddIOp>(loc, step, edges->whole);
+    Value back = b.createOrFold<arith::SubIOp>(loc, step, b.createOrFold<arith::SubIOp>(loc, edges->end, edges->upper));
+    Value behind = b.createOrFold<arith::SelectOp>(loc, before(edges->end), over, back);
+    step = b.createOrFold<arith::SelectOp>(loc, before(edges->upper), step, behind);
+  }
   Value one = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(1));
   Value last = b.createOrFold<arith::SubIOp>(loc, blocks.end, one);
   Value block = b.createOrFold<arith::SubIOp>(loc, last, step);

@@ -25,6 +25,13 @@ struct PickedBlocks {
   mlir::Value last;              ///< the range's last block
 };
 
+/// Steps whose blocks need a mask, before all others (i32): [0, upper) at the range's end, always one at least, and
+/// [upper, end) at its beginning.
+struct EdgeSteps {
+  mlir::Value upper, end;
+  mlir::Value whole;             ///< steps behind them
+};
+
 /// Blocks of N consecutive keys: block n holds the keys [n N, (n + 1) N). All i32.
 struct KeyBlockRange {
   /// [first, end): no row sees a key of another block. Never empty: a tile that sees no key gets [0, 1).
@@ -42,6 +49,8 @@ struct KeyBlockRange {
   /// Whether there is nothing to visit (i1): the range is then [0, 1), and stands for `behind`, the block behind the last
   /// key. Null where that cannot be.
   mlir::Value none, behind;
+  /// Null: steps go from the last block to the first.
+  std::optional<EdgeSteps> edges;
 };
 
 KeyBlockRange emitBlockRange(mlir::OpBuilder &b, mlir::Location loc, const KeyRange &range, const QueryTile &tile,
@@ -59,9 +68,13 @@ KeyBlockRange emitPartOfBlocks(mlir::OpBuilder &b, mlir::Location loc, const Key
 /// Moves a range without gap or list inside another of the same keys: rows of its tile that see no key visit one block.
 void emitKeepInside(mlir::OpBuilder &b, mlir::Location loc, KeyBlockRange &blocks, const KeyBlockRange &others);
 
+/// Visits the masked blocks at both ends before those that every row sees whole, so that one loop does for either kind.
+/// For a range without gap or residual predicate; behind emitPickedBlocks and emitPartOfBlocks.
+void emitEdgesFirst(mlir::OpBuilder &b, mlir::Location loc, KeyBlockRange &blocks);
+
 /// How many blocks there are to visit: all but those of the gap; at least 1.
 mlir::Value emitBlockCount(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks);
-/// The block of step 0 ... count - 1, from the last to the first.
+/// The block of step 0 ... count - 1, from the last to the first, but for KeyBlockRange::edges.
 mlir::Value emitBlockOfStep(mlir::OpBuilder &b, mlir::Location loc, const KeyBlockRange &blocks, mlir::Value step);
 
 /// i1: whether some valid row does not see some key of `block` (of a list: place), which is in [first, end). A constant

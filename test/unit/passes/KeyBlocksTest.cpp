@@ -3,6 +3,7 @@
 #include "passes/Lower/KeyBlocks.h"
 #include "test/unit/passes/MaskOfPattern.h"
 #include <random>
+#include <set>
 
 using namespace fovea;
 using namespace mlir;
@@ -26,6 +27,12 @@ public:
     visited = emitBlockOfStep(b, loc, blocks, block->getArgument(4));
     partial = emitIsPartial(b, loc, range, blocks, block->getArgument(4));
     limits = emitRowLimits(b, loc, range, tile);
+    if (range.residual.empty() && !range.gap) {
+      KeyBlockRange reordered = blocks;
+      emitEdgesFirst(b, loc, reordered);
+      masked = reordered.edges->end;
+      edgesFirst = emitBlockOfStep(b, loc, reordered, block->getArgument(4));
+    }
   }
 
   void run(std::array<int64_t, 5> arguments) {
@@ -98,6 +105,7 @@ public:
 
   KeyBlockRange blocks;
   Value partial, count, visited;
+  Value edgesFirst, masked; ///< visited when edges come first, and how many steps are for them; null where none can be told
   std::vector<int32_t> entries; ///< of the list
 
 private:
@@ -202,6 +210,18 @@ TEST_P(KeyBlocksOfPattern, AgreeWithTheMask) {
           if (!range.gap) {
             ASSERT_EQ(steps, end - begin);
           }
+          // The other order: the same blocks, first those that need a mask (step 0 anyhow), the last one at once.
+          std::set<int64_t> others;
+          for (int64_t step = 0; program.edgesFirst && step < steps; ++step) {
+            program.run({first, rows, queries, keys, step});
+            int64_t at = program[program.edgesFirst];
+            ASSERT_TRUE(at >= begin && at < end && others.insert(at).second) << "step " << step << ", block " << at;
+            if (!step) {
+              ASSERT_EQ(at, end - 1);
+            } else {
+              ASSERT_EQ(step < program[program.masked], at < whole || at >= wholeEnd) << "step " << step << ", block " << at;
+            }
+          }
           gaps += end - begin - steps;
           for (block = begin; block < end; ++block) {
             bool partial = false;
@@ -297,6 +317,18 @@ TEST(KeyBlocks, PickWhatAListNames) {
               }
             }
             ASSERT_EQ(llvm::count(seenIn, 0), int64_t(seenIn.size())) << "a block is left out";
+            // Edges first: the same blocks, and the last is still the first.
+            std::multiset<int64_t> descending, reordered;
+            for (int64_t step = 0; program.edgesFirst && step < steps; ++step) {
+              program.run({first, rows, queries, keys, step});
+              int64_t at = program[program.edgesFirst];
+              descending.insert(program[program.visited]), reordered.insert(at);
+              if (!step) {
+                ASSERT_EQ(at, program[program.visited]);
+                ASSERT_EQ(steps - program[program.masked], std::max<int64_t>(0, std::min(wholeEnd, end - 1) - whole));
+              }
+            }
+            ASSERT_EQ(descending, reordered);
           }
     }
 }
