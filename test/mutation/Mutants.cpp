@@ -26,6 +26,11 @@ public:
         visit(fn->body[at]);
     return std::move(found);
   }
+  std::string trapped(size_t index) const {
+    const Instruction &i = fn->body[index];
+    Range all = rangeOf(i);
+    return replaced(all, guardOf(i) + "trap;");
+  }
 
 private:
   std::unique_ptr<ptx::Module> module;
@@ -43,6 +48,10 @@ private:
       r.begin = t.rfind('@', r.begin);
     r.end = t.find(';', r.begin) + 1;
     return r;
+  }
+  std::string guardOf(const Instruction &i) const {
+    size_t begin = rangeOf(i).begin;
+    return module->text.substr(begin, size_t(i.opcode.data() - module->text.data()) - begin);
   }
   /// The `{ }` of inline assembly around a wait: its loop, labels included.
   std::optional<Range> blockOf(const Instruction &i) const {
@@ -290,8 +299,7 @@ private:
     if (has(i, ".try_wait") || has(i, ".test_wait")) {
       std::vector<Range> o = operandsOf(i);
       Range all = rangeOf(i);
-      std::string guard = module->text.substr(all.begin, size_t(i.opcode.data() - module->text.data()) - all.begin);
-      add(Change::Deleted, "deleted", replaced(all, guard + "setp.eq.u32 " + textOf(o[0]) + ", 0, 0;"));
+      add(Change::Deleted, "deleted", replaced(all, guardOf(i) + "setp.eq.u32 " + textOf(o[0]) + ", 0, 0;"));
       if (has(i, ".parity"))
         change(2, "other parity", "xor.b32", 1);
       move(true, true, isAccess);
@@ -376,5 +384,6 @@ private:
 } // namespace
 
 std::vector<Mutant> mutantsOf(const std::string &text, const std::string &name) { return Editor(text, name).run(); }
+std::string trappedAt(const std::string &text, const std::string &name, size_t index) { return Editor(text, name).trapped(index); }
 
 } // namespace fovea::mutation

@@ -22,4 +22,7 @@ struct Mutant {
 /// All mutants of the module's kernel `name`. Throws ptx::LoadError when `text` does not parse.
 std::vector<Mutant> mutantsOf(const std::string &text, const std::string &name);
 
+/// The module with `trap` in place of an instruction of its kernel, under the same guard: who runs it says that he comes there.
+std::string trappedAt(const std::string &text, const std::string &name, size_t index);
+
 } // namespace fovea::mutation

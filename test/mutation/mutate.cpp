@@ -19,10 +19,12 @@ using mutation::Change;
 using mutation::Mutant;
 
 static const char *usage =
-    "usage: fovea-mutate [--jobs N] [--every N] [--json FILE] [--survivors] [--only FAMILY] [--lines A:B] [--most PERCENT] FOLDER...\n"
+    "usage: fovea-mutate [--jobs N] [--every N] [--json FILE] [--survivors] [--only FAMILY] [--lines A:B] [--most PERCENT]\n"
+    "       [--unreached] FOLDER...\n"
     "Each FOLDER holds kernel.ptx and launch.json (FOVEA_EMULATE_RECORD writes them), or several launch*.json. Prints one line per kernel:\n"
-    "mutants, caught, proved harmless, survived. --every N tries each Nth mutant. Exit status 1 when more than PERCENT (0)\n"
-    "of them survived.\n";
+    "mutants, caught, proved harmless, survived. --every N tries each Nth mutant. --unreached tries none, and names the\n"
+    "instructions to be mutated that no input comes to. Exit status 1 when more than PERCENT (0)\n"
+    "of them survived (are not reached).\n";
 
 namespace {
 
@@ -181,6 +183,12 @@ struct Kernel {
     return false;
   }
 
+  /// Whether some input comes to the instruction.
+  bool reaches(const Mutant &m) const {
+    std::string trapped = mutation::trappedAt(text, fn->name, m.index);
+    return std::any_of(inputs.begin(), inputs.end(), [&](const std::string &input) { return runOnce(input, trapped, kPolicies[0], limit).report.failed(); });
+  }
+
   Verdict judge(const Mutant &m) const {
     Verdict v = run(m);
     if (v.kind == Verdict::Survived)
@@ -259,17 +267,18 @@ void settle(const Kernel &kernel, const std::vector<Mutant> &mutants, std::vecto
 int main(int argc, char **argv) {
   unsigned jobs = 2, every = 1, firstLine = 0, lastLine = ~0u;
   double most = 0;
-  bool showSurvivors = false;
+  bool showSurvivors = false, unreached = false;
   std::string jsonFile, only;
   std::vector<std::string> folders;
   for (int k = 1; k < argc; ++k) {
     std::string a = argv[k];
     bool value = a == "--jobs" || a == "--every" || a == "--json" || a == "--only" || a == "--lines" || a == "--most";
-    if ((value && k + 1 == argc) || (!value && a != "--survivors" && a[0] == '-')) {
+    if ((value && k + 1 == argc) || (!value && a != "--survivors" && a != "--unreached" && a[0] == '-')) {
       std::fputs(usage, stderr);
       return 2;
     }
     if (a == "--survivors") showSurvivors = true;
+    else if (a == "--unreached") unreached = true;
     else if (a == "--jobs") jobs = unsigned(std::max(1, std::atoi(argv[++k])));
     else if (a == "--every") every = unsigned(std::max(1, std::atoi(argv[++k])));
     else if (a == "--json") jsonFile = argv[++k];
@@ -306,18 +315,35 @@ int main(int argc, char **argv) {
       for (Mutant &m : mutation::mutantsOf(kernel.text, name))
         if ((only.empty() || m.family.find(only) != std::string::npos) && m.line >= firstLine && m.line <= lastLine)
           mutants.push_back(std::move(m));
-      std::vector<Verdict> verdicts(mutants.size());
-      std::atomic<size_t> next{0};
-      auto work = [&] {
-        for (size_t k; (k = next.fetch_add(every)) < mutants.size();)
-          verdicts[k] = kernel.judge(mutants[k]);
+      auto forAll = [&](const std::vector<Mutant> &list, size_t step, auto &&body) {
+        std::atomic<size_t> next{0};
+        auto work = [&] {
+          for (size_t k; (k = next.fetch_add(step)) < list.size();)
+            body(k);
+        };
+        std::vector<std::thread> pool;
+        for (unsigned j = 1; j < jobs; ++j)
+          pool.emplace_back(work);
+        work();
+        for (std::thread &t : pool)
+          t.join();
       };
-      std::vector<std::thread> pool;
-      for (unsigned j = 1; j < jobs; ++j)
-        pool.emplace_back(work);
-      work();
-      for (std::thread &t : pool)
-        t.join();
+      if (unreached) {
+        mutants.erase(std::unique(mutants.begin(), mutants.end(), [](const Mutant &a, const Mutant &b) { return a.index == b.index; }), mutants.end());
+        std::vector<char> reached(mutants.size());
+        forAll(mutants, 1, [&](size_t k) { reached[k] = kernel.reaches(mutants[k]); });
+        for (size_t k = 0; k < mutants.size(); ++k)
+          if (!reached[k])
+            std::printf("  not reached: line %u: %s\n", mutants[k].line, mutants[k].family.c_str());
+        size_t missing = size_t(std::count(reached.begin(), reached.end(), 0));
+        std::printf("%s: %zu of %zu instructions not reached\n", folder.c_str(), missing, mutants.size());
+        std::fflush(stdout);
+        survivors += missing;
+        total += mutants.size();
+        continue;
+      }
+      std::vector<Verdict> verdicts(mutants.size());
+      forAll(mutants, every, [&](size_t k) { verdicts[k] = kernel.judge(mutants[k]); });
       settle(kernel, mutants, verdicts, every);
       size_t count[4] = {};
       std::map<std::string, size_t> how;
@@ -347,6 +373,6 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "fovea-mutate: %s\n", e.what());
     return 2;
   }
-  std::printf("%zu of %zu mutants survived\n", survivors, total);
+  std::printf(unreached ? "%zu of %zu instructions not reached\n" : "%zu of %zu mutants survived\n", survivors, total);
   return !total || 100.0 * double(survivors) > most * double(total) ? 1 : 0;
 }

@@ -33,7 +33,7 @@ FLASH = {  # tensors, pattern, score, softmax, inputs: several key blocks, full 
     "maxfree-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "max_free", DENSE),
     "causal-gqa-128": ("q : bf16 [jagged q_offsets, 2 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 1 heads, 128]", "causal", "", "exact", JAGGED + [APART]),
     # Queries and keys of their own lengths: the first blocks only others see, and diagonals that cross two.
-    "window-apart-64": ("q : bf16 [batch, n_q, 2 heads, 64]\n  k, v : bf16 [batch, n_k, 2 heads, 64]", "causal & window(150)", "  score : softcap(s * scale, 5)\n", "exact",
+    "window-apart-64": ("q : bf16 [batch, n_q, 2 heads, 64]\n  k, v : bf16 [batch, n_k, 2 heads, 64]", "causal & window(300)", "  score : softcap(s * scale, 5)\n", "exact",
                         [["--batch", batch, "--lengths", f"n_q={q}:{q}", "--lengths", f"n_k={k}:{k}"]
                          for batch, q, k in (("1", 400, 400), ("24", 20, 20), ("1", 410, 410), ("1", 300, 530), ("1", 650, 650))])}
 FLASH_SPEC = """attention case {{
