@@ -159,4 +159,11 @@ void NetworkBuilder::check(llvm::Error error) {
     kernel->setAttr("refused", b.getStringAttr(llvm::toString(std::move(error))));
 }
 
+Value NetworkBuilder::checked(llvm::Expected<Value> value, Value otherwise) {
+  if (value)
+    return *value;
+  check(value.takeError());
+  return otherwise;
+}
+
 KernelOp NetworkBuilder::finish() { return kernel; }

@@ -10,8 +10,6 @@
 
 namespace fovea {
 
-inline constexpr double kLog2e = 1.4426950408889634;
-
 /// The work item a role sees (all i32; see tile.kernel): first row, number of valid rows, head, and where it loops over
 /// key blocks the sequence, the position of the first row in it, its queries, its first key's row, and its keys.
 struct Item {
@@ -71,6 +69,8 @@ public:
 
   /// An error refuses this kernel (attribute `refused`, which schedules are sorted out by).
   void check(llvm::Error error);
+  /// The value, or after an error, which refuses this kernel, `otherwise`.
+  mlir::Value checked(llvm::Expected<mlir::Value> value, mlir::Value otherwise);
   tile::KernelOp finish();
 
   mlir::OpBuilder b;

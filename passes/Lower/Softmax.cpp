@@ -43,5 +43,5 @@ Value fovea::emitLogSumExp(NetworkBuilder &n, const TileSoftmax &softmax, Locati
   // (m c + log2(l)) ln 2.
   Value log = math::Log2Op::create(n.b, loc, softmax.sum);
   Value lse2 = arith::SubFOp::create(n.b, loc, log, softmax.shift);
-  return arith::MulFOp::create(n.b, loc, lse2, n.splat(0.6931471805599453, lse2.getType()));
+  return arith::MulFOp::create(n.b, loc, lse2, n.splat(kLn2, lse2.getType()));
 }
