@@ -293,7 +293,7 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
     if (dynamic) {
       GroupState::Ring first{i32(0), i32(0)};
       if (findsItems())
-        handOnItem(blockId(b, loc), first);
+        handOnItem(blockId(b, loc), first, /*read=*/false);
       init = nextItem(first);
       GroupState::Ring second = advance(first, kItemRing);
       init.append({second.slot, second.parity});
@@ -340,7 +340,7 @@ LogicalResult Emitter::emitGroup(GroupOp op, uint32_t index, const WorkItem &ite
             SmallVector<Value> after = program(item);
             GroupState::Ring at{args[own - 2], args[own - 1]};
             if (findsItems())
-              handOnItem(askForIndex(), at);
+              handOnItem(askForIndex(), at, /*read=*/false);
             next = nextItem(at);
             at = advance(at, kItemRing);
             next.append({at.slot, at.parity});

@@ -132,7 +132,7 @@ private:
   Value askForIndex(const GroupState::Ring *at = nullptr);
   void emitFinder();
   void waitForReaders(const GroupState::Ring &at);
-  Value handOnItem(Value index, const GroupState::Ring &at);
+  Value handOnItem(Value index, const GroupState::Ring &at, bool read);
   size_t itemWords();
   SmallVector<Value> nextItem(const GroupState::Ring &at);
   // codegen/kernel/Emitter.cpp

@@ -66,7 +66,8 @@ void Emitter::emitFinder() {
     scf::WhileOp::create(
         b, loc, TypeRange{i32t, i32t, i32t}, init,
         [&](OpBuilder &, Location, ValueRange args) {
-          Value more = handOnItem(args[0], {args[1], args[2]});
+          // Waited for where the index was asked for; at first all slots are free.
+          Value more = handOnItem(args[0], {args[1], args[2]}, /*read=*/true);
           scf::ConditionOp::create(b, loc, cmp(ICmpPredicate::ne, more, i32(0)), args);
         },
         [&](OpBuilder &, Location, ValueRange args) {
@@ -99,9 +100,9 @@ Value Emitter::askForIndex(const GroupState::Ring *at) {
   return add(shuffleIdx(b, loc, asked.getResult(0), i32(0)), gridDim(b, loc));
 }
 
-// Looks up the item of an index, or of the next one that stands for work, and hands it on once the slot has been read.
-// Returns whether there was one (i32). Each lane holds all of it.
-Value Emitter::handOnItem(Value index, const GroupState::Ring &at) {
+// Looks up the item of an index, or of the next one that stands for work, and hands it on once the slot has been read (`read`:
+// it has). Returns whether there was one (i32). Each lane holds all of it.
+Value Emitter::handOnItem(Value index, const GroupState::Ring &at, bool read) {
   const size_t words = itemWords();
   SmallVector<Type> types(2 + words, b.getI32Type()); // index, whether it has work, what describes it
   auto search = scf::WhileOp::create(
@@ -137,7 +138,8 @@ Value Emitter::handOnItem(Value index, const GroupState::Ring &at) {
   SmallVector<Value> item(search.getResults().drop_front());
   item.resize(kItemWords, i32(0));
   asLeader([&] {
-    waitForReaders(at);
+    if (!read)
+      waitForReaders(at);
     for (int64_t word = 0; word < kItemWords; word += 4)
       storeShared(b, loc, packVector(b, loc, ValueRange(item).slice(word, 4)),
                   addI32(b, loc, itemRing(0, at.slot), uint32_t(4 * word)));

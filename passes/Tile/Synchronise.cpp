@@ -9,6 +9,7 @@
 #include "passes/Tile/Passes.h"
 #include "runtime/abi/Target.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 using namespace mlir;
 using namespace fovea;
@@ -127,8 +128,9 @@ private:
                         rule->byTma || rule->commit ? 1
                         : rule->drainStores         ? int64_t(from.group.getTeams()) // each stores its own rows
                                                     : int64_t(from.group.getWarps()));
-    if (rule->barrier && llvm::is_contained(rule->before, FenceKind::AsyncProxy))
-      fenced.insert(barrier);
+    if (rule->barrier)
+      for (FenceKind kind : rule->before)
+        fenced[kind].insert(barrier);
     // A commit tells of products alone: what threads wrote into the slot before them is handed on by an arrival.
     const bool handOn = rule->commit && !wrap && from.group != to.group && writtenByThreads(channel, index);
     if (handOn)
@@ -311,7 +313,8 @@ private:
   // do not part two barriers: what threads read for them comes back behind the one that stands before the drain.
   void coalesce(Block &block) {
     dropRepeatedDrains(block);
-    dropEarlyFences(block);
+    dropEarlyFences(block, FenceKind::AsyncProxy);
+    dropEarlyFences(block, FenceKind::TensorBefore);
     SmallVector<Operation *> run; // synchronising ops since the last access
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isa<TakeOp, PassOp, StoreOp>(op) || isPure(&op))
@@ -355,17 +358,17 @@ private:
       op->erase();
   }
 
-  // Of two proxy fences the later one does, unless what the first is for was handed on between them.
-  void dropEarlyFences(Block &block) {
+  // Of two fences before what hands on the later one does, unless what the first is for was handed on between them.
+  void dropEarlyFences(Block &block, FenceKind kind) {
     bool later = false;
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
       auto fence = dyn_cast<FenceOp>(op);
-      if (fence && fence.getKind() == FenceKind::AsyncProxy) {
+      if (fence && fence.getKind() == kind) {
         if (later)
           op.erase();
         later = true;
       } else if (auto arrive = dyn_cast<ArriveOp>(op)) {
-        later &= !fenced.contains(arrive.getBarrier());
+        later &= !fenced[kind].contains(arrive.getBarrier());
       } else if (isa<SyncOp, CommitOp, MmaOp, LoadOp, StoreOp>(op) || op.getNumRegions()) {
         later = false;
       }
@@ -437,7 +440,7 @@ private:
   SmallVector<ChannelOp> order;
   llvm::StringMap<SmallVector<Station>> channelStations;
   CoveredHops covered;
-  llvm::StringSet<> fenced; ///< barriers that hand on what threads wrote to other proxies
+  std::map<FenceKind, llvm::StringSet<>> fenced; ///< barriers that hand on what a fence of the kind orders
 };
 
 struct Synchronise : PassWrapper<Synchronise, OperationPass<ModuleOp>> {
