@@ -82,10 +82,11 @@ void Emitter::emitStore(StoreOp op) {
   Value first = group.team ? mul(group.team, i32(ownRows)) : i32(0);
   auto storeTile = [&](Value batch) {
     Value query = group.team ? add(row, packed == 1 ? first : mul(group.team, i32(ownRows / packed))) : row;
-    SmallVector<Value> at{i32(0), query, i32(0), head};
+    const int64_t firstPanel = int64_t(op.getColumn()) / tile.panelCols();
+    SmallVector<Value> at{i32(0), query, i32(firstPanel), head};
     const size_t panelAt = packed == 1 ? 2 : 3;
     if (packed != 1)
-      at = {i32(0), head, query, i32(0)};
+      at = {i32(0), head, query, i32(firstPanel)};
     if (batch)
       at.push_back(batch);
     Value map = argument(params.map(op.getTensor()));
@@ -93,7 +94,7 @@ void Emitter::emitStore(StoreOp op) {
       return tmaStore(b, loc, map, at, base);
     Value own = add(base, mul(first, i32(tile.rowBytes())));
     for (uint32_t panel = 0; panel < tile.panelCount(); ++panel) {
-      at[panelAt] = i32(panel);
+      at[panelAt] = i32(firstPanel + panel);
       tmaStore(b, loc, map, at, addI32(b, loc, own, panel * tile.panelBytes()));
     }
   };
@@ -138,9 +139,9 @@ void Emitter::emitStore(StoreOp op) {
   Value limit = rows;
   if (chunks < threadsPerRow)
     limit = codegen::select(b, loc, cmp(ICmpPredicate::slt, chunk, i32(chunks)), rows, i32(0));
-  Value col = mul(chunk, i32(perChunk));
+  Value col = mul(chunk, i32(perChunk)), ofHead = addI32(b, loc, col, uint32_t(op.getColumn()));
   Value bytes = constI64(b, loc, uint64_t(elementBytes));
-  Value column = globalByte(b, loc, pointer, mul(add(mul(wide(head), headStride), wide(col)), bytes));
+  Value column = globalByte(b, loc, pointer, mul(add(mul(wide(head), headStride), wide(ofHead)), bytes));
   Value rowBytes = mul(rowStride, bytes), headBytes = packed == 1 ? Value() : mul(headStride, bytes);
   if (group.team) {
     row = add(row, packed == 1 ? first : mul(group.team, i32(ownRows / packed)));

@@ -43,6 +43,16 @@ static int64_t storingTeams(KernelOp kernel, TensorOp tensor) {
   return teams;
 }
 
+// Panels of those slots, of the tensor's `all`: a store may bring out some of its columns.
+static int64_t slotPanels(KernelOp kernel, TensorOp tensor, int64_t all) {
+  int64_t panels = all;
+  kernel.walk([&](StoreOp op) {
+    if (op.getTensor() == tensor.getSymName())
+      panels = std::max<int64_t>(1, all * cast<SlotType>(op.getSlot().getType()).getCols() / int64_t(tensor.getCols()));
+  });
+  return panels;
+}
+
 // {cols, rows, heads} in boxes of one panel; or, where items loop over key blocks, {columns of a panel, rows, panels,
 // heads, batch} in boxes of a whole tile.
 static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
@@ -67,7 +77,7 @@ static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
     int64_t panels = tile.panelCount();
     map.dims = {Expr(int64_t(tile.panelCols())), extent(first), Expr(panels)};
     map.strides = {rowStride, Expr(int64_t(tile.panelCols()) * bytes)};
-    map.box = {int(tile.panelCols()), int(rows), int(panels)};
+    map.box = {int(tile.panelCols()), int(rows), int(slotPanels(kernel, tensor, panels))};
     if (int64_t teams = storingTeams(kernel, tensor); teams > 1) // each stores its rows of a panel
       map.box = {int(tile.panelCols()), int(rows / teams), 1};
     map.l2Promotion = "256B";

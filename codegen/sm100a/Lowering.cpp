@@ -125,8 +125,8 @@ public:
 
   LogicalResult copy(Emitter &e, CopyOp op) override {
     auto from = cast<SlotType>(op.getFrom().getType()), to = cast<SlotType>(op.getTo().getType());
-    const uint32_t step = 32, cols = uint32_t(from.getCols()); // columns in registers at a time
-    auto load = [&](uint32_t col, uint32_t count) { return loadColumns(e, from, e.address(op.getFrom()), col, count); };
+    const uint32_t step = 32, cols = uint32_t(to.getCols()), first = uint32_t(op.getColumn().value_or(0)); // columns in registers at a time
+    auto load = [&](uint32_t col, uint32_t count) { return loadColumns(e, from, e.address(op.getFrom()), first + col, count); };
     auto store = [&](ArrayRef<Value> registers, uint32_t col) {
       storeElements(e, to, e.address(op.getTo()), registers, col);
     };

@@ -51,7 +51,8 @@ public:
   }
 
   LogicalResult copy(Emitter &e, CopyOp op) override {
-    SmallVector<Value> registers = e.slotRegisters(op.getFrom());
+    SmallVector<Value> registers =
+        accumulator(e, op.getFrom(), uint32_t(op.getColumn().value_or(0)), uint32_t(cast<SlotType>(op.getTo().getType()).getCols()));
     if (op.getFactor())
       scaleFragment(e, registers, e.registers(op.getFactor()));
     if (op.getTable()) {

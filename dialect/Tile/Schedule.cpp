@@ -61,6 +61,8 @@ DictionaryAttr Schedule::toAttr(MLIRContext *context) const {
     all.push_back(b.getNamedAttr("max_free", b.getBoolAttr(maxFree)));
     all.push_back(b.getNamedAttr("out_in_q", b.getBoolAttr(outInQ)));
     all.push_back(b.getNamedAttr("lags", b.getDictionaryAttr(lagAttrs)));
+    if (outHalves)
+      all.push_back(b.getNamedAttr("out_halves", b.getBoolAttr(true)));
     if (queryTiles != 1)
       all.push_back(b.getNamedAttr("query_tiles", b.getI64IntegerAttr(queryTiles)));
     if (packed != 1)
@@ -162,6 +164,8 @@ llvm::Expected<Schedule> Schedule::fromAttr(DictionaryAttr attr) {
       for (NamedAttribute n : lags)
         if (auto lag = dyn_cast<IntegerAttr>(n.getValue()))
           s.lags[n.getName().str()] = lag.getInt();
+    if (attr.contains("out_halves"))
+      s.outHalves = r.boolean("out_halves");
     if (attr.contains("query_tiles"))
       s.queryTiles = r.integer("query_tiles");
     if (attr.contains("packed"))

@@ -33,6 +33,7 @@ struct Schedule {
   int64_t block = 64;           ///< N of block_diagonal(N)
   int64_t keyRows = 0;          ///< rows of a key block that the items loop over; 0: a tile's keys are its own rows
   bool outInQ = false;          ///< the output of an item leaves through the slot of its queries
+  bool outHalves = false;       ///< the output of an item leaves in two halves of its columns, through one slot
   int64_t polynomial = 0;       ///< sm_100a: of 16 exponentials, how many the FMA units compute
   int64_t staged = 0;           ///< sm_100a: keys of a block whose weights are handed on before the others are there; 0: all at once
   bool maxFree = false;         ///< softmax keeps the maximum of the first key block (see passes/Lower/README.md)

@@ -304,6 +304,12 @@ LogicalResult RotateOp::verify() {
 
 LogicalResult CopyOp::verify() {
   auto from = cast<SlotType>(getFrom().getType()), to = cast<SlotType>(getTo().getType());
+  if (std::optional<uint64_t> column = getColumn()) {
+    if (from.getRows() != to.getRows() || int64_t(*column) + to.getCols() > from.getCols() || getTable())
+      return emitOpError("expected a slot of ") << from.getRows() << " rows for columns of " << from.getCols() << " from " << *column
+                                                << ", and no table; found " << to.getRows() << "x" << to.getCols();
+    return success();
+  }
   if (from.getShape() != to.getShape())
     return emitOpError("expected two slots of one shape, found ")
            << from.getRows() << "x" << from.getCols() << " and " << to.getRows() << "x" << to.getCols();

@@ -257,8 +257,12 @@ def Tile_LoadOp : Tile_Op<"load"> {
 
 def Tile_StoreOp : Tile_Op<"store"> {
   let summary = "an SMEM slot to rows [row, row + rows) of one head: TMA when the tile is full, else 16-byte stores of valid rows";
-  let description = "A batched tensor ends where the sequence does, so that TMA drops the other rows itself.";
-  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Optional<I32>:$batch, Tile_Slot:$slot);
+  let description = [{
+    A batched tensor ends where the sequence does, so that TMA drops the other rows itself. `column`: the slot holds columns
+    [column, column + cols) of a head, whole panels.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$tensor, I32:$row, I32:$rows, I32:$head, Optional<I32>:$batch, Tile_Slot:$slot,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$column);
   let assemblyFormat = "$tensor `[` $row `,` $rows `,` $head (`,` $batch^)? `]` `from` $slot `:` type($slot) attr-dict";
   let builders = [OpBuilder<(ins "llvm::StringRef":$tensor, "mlir::Value":$row, "mlir::Value":$rows, "mlir::Value":$head,
                                 "mlir::Value":$slot),
@@ -341,15 +345,17 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let description = [{
     `unrotated by` a table (see `tile.rotate`): pairs are turned by minus their angle in f32 before the conversion, so that
     the gradient of a rotated tensor leaves as that of the tensor before the rotation, with one rounding. `scaled by`:
-    each row is multiplied by its value first.
+    each row is multiplied by its value first. `column`: the first of the columns of `from` that are copied, as many as `to` has.
+
+    Constraint `tile.copy-C1`: `to` has the rows of `from`, and its columns but for a `column`, which goes without a table.
   }];
   let arguments = (ins Tile_Slot:$from, Tile_Slot:$to, Optional<Tile_Slot>:$table, Optional<Tile_RegTile>:$factor,
-                       OptionalAttr<Tile_Pairing>:$pairing);
+                       OptionalAttr<Tile_Pairing>:$pairing, OptionalAttr<I64Attr>:$column);
   let assemblyFormat = [{
     $from `into` $to (`unrotated` `by` $table^ $pairing)? (`scaled` `by` $factor^ `:` type($factor))?
     `:` type($from) `,` type($to) (`,` type($table)^)? attr-dict }];
   let builders = [OpBuilder<(ins "mlir::Value":$from, "mlir::Value":$to, "mlir::Value":$table, "PairingAttr":$pairing),
-    [{ build($_builder, $_state, from, to, table, mlir::Value(), pairing); }]>];
+    [{ build($_builder, $_state, from, to, table, mlir::Value(), pairing, mlir::IntegerAttr()); }]>];
   let hasVerifier = 1;
 }
 

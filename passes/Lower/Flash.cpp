@@ -25,7 +25,11 @@ KernelOp FlashNetwork::build() {
     addSoftmax();
     if (corrects())
       addCorrection();
-    addStore();
+    addStore("store", 0);
+    if (s.outHalves) {
+      addSecondHalf();
+      addStore("store_second", 1);
+    }
   });
   KernelOp kernel = n.finish();
   addAttributes(kernel);
@@ -127,9 +131,12 @@ void FlashNetwork::declareChannels() {
     if (s.staged) // the weights of the block's other keys
       n.channel(own("PLate"), M, N - s.staged, p.element, accumulator, {own("softmax"), own("pv")});
     n.channel(own("O"), M, p.valueDim, f32, accumulator, {keeper(), own("pv")});
-    n.channel(own("Result"), M, p.valueDim, f32, accumulator, {own("pv"), finisher()}, /*view=*/own("O"));
+    std::vector<std::string> result{own("pv"), finisher()}, out{finisher(), own("store")};
+    if (s.outHalves)
+      result.push_back(own("second")), out.insert(out.end(), {own("second"), own("store_second")});
+    n.channel(own("Result"), M, p.valueDim, f32, accumulator, result, /*view=*/own("O"));
     if (!s.outInQ)
-      n.channel(own("Out"), M, p.valueDim, p.element, Space::Smem, {finisher(), own("store")});
+      n.channel(own("Out"), M, s.outHalves ? p.valueDim / 2 : p.valueDim, p.element, Space::Smem, out);
   });
   // What softmax tells the correction: by how much each row's maximum grew, the factor of its output, and what a part
   // of its keys leaves. These come last: they need no alignment.
@@ -274,15 +281,6 @@ void FlashNetwork::addProducts() {
       return {};
     });
     n.pass(result);
-  });
-}
-
-void FlashNetwork::addStore() {
-  n.role(own("store"), [&](Item item) {
-    item = part(item);
-    Value out = s.outInQ ? n.take(own("Q"), 3, Unit::Tma) : n.take(own("Out"), 1, Unit::Tma);
-    StoreOp::create(n.b, loc, p.o, item.row, item.rows, item.head, batchOf(p.queries, item, /*output=*/true), out);
-    n.pass(out);
   });
 }
 

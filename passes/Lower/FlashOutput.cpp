@@ -37,13 +37,39 @@ void FlashNetwork::finish(Item item, Value top, Value partialTotal) {
 void FlashNetwork::bringOut(Item item, Value factor, Value top, Value total) {
   Value result = n.take(own("Result"), 1, Unit::Threads);
   Value out = s.outInQ ? n.take(own("Q"), 2, Unit::Threads) : n.take(own("Out"), 0, Unit::Threads);
-  CopyOp::create(n.b, loc, result, out, Value(), factor, PairingAttr());
+  if (!s.outHalves)
+    CopyOp::create(n.b, loc, result, out, Value(), factor, PairingAttr(), IntegerAttr());
   if (s.splits != 1) {
     auto split = SplitOp::create(n.b, loc, n.b.getI32Type(), n.b.getI32Type());
     StorePartialOp::create(n.b, loc, item.row, item.rows, item.head, batchOf(p.queries, item, true), split.getPart(),
                            result, top, total);
   }
+  if (s.outHalves) { // parts leave the sums as they are
+    ScaleOp::create(n.b, loc, result, factor);
+    copyHalf(result, out, 0);
+  }
   n.pass(result), n.pass(out);
+}
+
+void FlashNetwork::copyHalf(Value result, Value out, int64_t half) {
+  CopyOp::create(n.b, loc, result, out, Value(), Value(), PairingAttr(), n.b.getI64IntegerAttr(half * p.valueDim / 2));
+}
+
+void FlashNetwork::addSecondHalf() {
+  n.role(own("second"), [&](Item) {
+    Value result = n.take(own("Result"), 2, Unit::Threads), out = n.take(own("Out"), 2, Unit::Threads);
+    copyHalf(result, out, 1);
+    n.pass(result), n.pass(out);
+  });
+}
+
+void FlashNetwork::addStore(const char *role, int64_t half) {
+  n.role(own(role), [&](Item item) {
+    item = part(item);
+    Value out = s.outInQ ? n.take(own("Q"), 3, Unit::Tma) : n.take(own("Out"), 2 * half + 1, Unit::Tma);
+    StoreOp::create(n.b, loc, p.o, item.row, item.rows, item.head, batchOf(p.queries, item, /*output=*/true), out, half * p.valueDim / 2);
+    n.pass(out);
+  });
 }
 
 // One value a row from softmax to the correction.

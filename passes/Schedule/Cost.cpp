@@ -405,7 +405,8 @@ private:
           if (inTmem(scale.getSlot()))
             return arithmetic(slotElements(scale.getSlot())), tensorTraffic(2 * slotBytes(scale.getSlot()));
           compute(slotElements(scale.getSlot()));
-          c.tensor += rates.rescaleGap * double(group.getWarps()) / 4;
+          if (scale->getParentOfType<LoopOp>()) // behind the last product nothing waits for it
+            c.tensor += rates.rescaleGap * double(group.getWarps()) / 4;
           if (cast<SlotType>(scale.getSlot().getType()).getSpace() != Space::Registers)
             compute(2 * slotElements(scale.getSlot()));
         })

@@ -17,9 +17,9 @@ public:
     for (auto [rows, tiles] : tileRows())
       for (int64_t keys : o.keyRows ? std::vector<int64_t>{*o.keyRows} : keyRows())
         for (auto [k, v] : stages())
-          for (auto [queries, over] : queryTiles())
+          for (auto [queries, way] : queryTiles())
             if (target.tcgen05 || queries > 1 || k == v)
-              all.push_back(candidate({rows, tiles, keys, k, v, queries, over, o.softmax ? *o.softmax == "max_free" : canFreeze(), 0, o.staged.value_or(0)}));
+              all.push_back(candidate({rows, tiles, keys, k, v, queries, way, o.softmax ? *o.softmax == "max_free" : canFreeze(), 0, o.staged.value_or(0)}));
     // A slot more never makes a period longer (tokens of a marked graph), so that of those that fit only the deepest are
     // worth a price.
     std::vector<Choice> fit;
@@ -28,7 +28,7 @@ public:
         fit.push_back(choices.at(c.name));
     llvm::erase_if(all, [&](const Candidate &c) {
       const Choice mine = choices.at(c.name);
-      return c.refusal.empty() && llvm::any_of(fit, [&](const Choice &x) { return (target.tcgen05 || x.over == mine.over) && x.deepens(mine); });
+      return c.refusal.empty() && llvm::any_of(fit, [&](const Choice &x) { return (target.tcgen05 || x.way == mine.way) && x.deepens(mine); });
     });
     return all;
   }
@@ -98,19 +98,23 @@ private:
   }
   bool ownLists() const { return p.range.blocks && p.listHeads != 1; }
 
-  // `tiles` of queries in flight; `queries`: how many of each are in shared memory; `over`: the output leaves through
-  // them (sm_90a), or over them.
+  // How the output leaves: through a slot of its own, through the queries' (sm_90a) or over it, or (sm_90a) in two halves of its
+  // columns through one slot of half the size.
+  enum class Way { Slot, Over, Halves };
+
+  // `tiles` of queries in flight; `queries`: how many of each are in shared memory.
   struct Choice {
     int64_t rows, tiles, keys, kStages, vStages, queries;
-    bool over, maxFree;
+    Way way;
+    bool maxFree;
     int64_t polynomial = 0, staged = 0;
 
     /// Whether it is `other` with more slots.
     bool deepens(const Choice &other) const {
       auto tile = [](const Choice &c) { return std::tuple(c.rows, c.tiles, c.keys); };
-      auto slots = [](const Choice &c) { return std::tuple(c.kStages, c.vStages, c.queries, c.over); };
+      auto slots = [](const Choice &c) { return std::tuple(c.kStages, c.vStages, c.queries, c.way); };
       return tile(*this) == tile(other) && slots(*this) != slots(other) && kStages >= other.kStages &&
-             vStages >= other.vStages && queries >= other.queries && over <= other.over;
+             vStages >= other.vStages && queries >= other.queries && way <= other.way;
     }
   };
 
@@ -131,10 +135,12 @@ private:
   std::vector<int64_t> keyRows() const {
     return target.tcgen05 ? std::vector<int64_t>{128, 96, 80, 64, 32} : std::vector<int64_t>{128, 96, 80, 64};
   }
-  std::vector<std::pair<int64_t, bool>> queryTiles() const {
+  // Where only one query tile fits, an output that leaves through it keeps the next one out until TMA has read it: on an H200
+  // 5 % of items of 1024 keys at head dim 256. Of two tiles one is there already.
+  std::vector<std::pair<int64_t, Way>> queryTiles() const {
     if (target.tcgen05)
-      return {{2, false}, {1, false}, {1, true}};
-    return {{2, true}, {2, false}, {1, false}, {1, true}};
+      return {{2, Way::Slot}, {1, Way::Slot}, {1, Way::Over}};
+    return {{2, Way::Over}, {2, Way::Slot}, {1, Way::Slot}, {1, Way::Halves}, {1, Way::Over}};
   }
   // Depths of the rings of K and V.
   std::vector<std::pair<int64_t, int64_t>> stages() const {
@@ -151,7 +157,7 @@ private:
   Candidate candidate(Choice choice) {
     const int64_t rows = choice.rows, tiles = choice.tiles, keys = choice.keys, kStages = choice.kStages,
                   vStages = choice.vStages, queries = choice.queries, polynomial = choice.polynomial;
-    const bool over = choice.over;
+    const bool over = choice.way == Way::Over, halves = choice.way == Way::Halves;
     Candidate c;
     Schedule &s = c.schedule;
     s.tileRows = rows, s.queryTiles = tiles, s.keyRows = keys, s.block = 0, s.persistent = true, s.ctasPerSm = 1;
@@ -159,14 +165,14 @@ private:
     s.packed = packing(rows * tiles);
     c.rowTail = rowTail(rows * tiles, s.packed);
     // Few queries that meet many keys cannot fill the chip; queries that have their own keys seldom are few. Where tiles see
-    // equally many keys, the last ones cannot either; where they differ, the lightest come last. (On an H200 that is worth 1
-    // to 8 % at head dim 128; loops of 64 and 256 get slower by 1 to 2 % for it. On sm_100a what the parts tell the correction
+    // equally many keys, or as lists have it, the last ones cannot either; under masks the lightest come last. (On an H200 that is
+    // worth 1 to 8 % at head dim 128, 3 % of lists for 192 queries; loops of 64 and 256 get slower by 1 to 2 % for it. On sm_100a what the parts tell the correction
     // takes the room of a stage.)
     const int64_t depth = std::max(p.headDim, p.valueDim);
     const bool even = !target.tcgen05 && p.queries.kind != RowSpace::Kind::Jagged && p.range.lower.empty() &&
-                      p.range.upper.empty() && !p.range.blocks && depth > 64 && depth <= 128;
+                      p.range.upper.empty() && depth > 64 && depth <= 128;
     s.splits = o.splits ? *o.splits : p.queries == p.keys && !even ? 1 : 0;
-    s.outInQ = over && !target.tcgen05;
+    s.outInQ = over && !target.tcgen05, s.outHalves = halves;
     s.depths = {{"K", kStages}, {"V", vStages}};
     // Names of each tile's own roles and channels.
     auto own = [&](const char *name, int64_t tile) { return tiles == 1 ? std::string(name) : name + std::to_string(tile); };
@@ -180,7 +186,8 @@ private:
     c.name = std::string(s.maxFree ? "max-free" : "exact") + ", " + (tiles > 1 ? std::to_string(tiles) + " x " : "") +
              std::to_string(rows) + " x " + std::to_string(keys) + ", " + std::to_string(kStages) +
              (vStages != kStages ? " + " + std::to_string(vStages) : "") + " stages, " +
-             (!over          ? queries == 2 ? "2 query tiles" : "1 query tile"
+             (halves         ? "output in two halves"
+              : !over        ? queries == 2 ? "2 query tiles" : "1 query tile"
               : queries == 2 ? "output over 2 query tiles"
                              : "output over the query tile") +
              (s.packed > 1 ? ", " + std::to_string(s.packed) + " heads a tile" : "") +
@@ -189,6 +196,8 @@ private:
     choices[c.name] = choice;
     if (s.outInQ && p.headDim != p.valueDim)
       c.refuse("needs equal head dims of q and v to send the output through the query tile");
+    if (halves && p.valueDim % 128)
+      c.refuse("halves the columns of the output in panels of 64: v must have a multiple of 128");
     if (over && p.valueDim > p.headDim)
       c.refuse("has no room for the output over the query tile: v has the larger head dim");
     const bool clears = p.keys.kind == RowSpace::Kind::Jagged;
@@ -226,12 +235,14 @@ private:
       int64_t warps = rows / 16;
       // A warpgroup's products, weights and output are of its own rows.
       s.groups = {{"consumer", 0, warps, 0, {"qk", "pv", "softmax", "store"}, rows / 64}};
+      if (halves)
+        llvm::append_range(s.groups.front().roles, std::vector<std::string>{"second", "store_second"});
       addProducers(warps, rows >= 192 ? 32 : p.range.blocks ? 40 : 24);
       const int64_t registers = s.groups.front().registers = s.registersLeftFor(s.groups.front(), target);
       // Scores, packed weights and the output of a thread, its row state, addresses.
       c.needs(keys / 2 + keys / 4 + p.valueDim / 2 + 32, registers, "registers a thread");
     }
-    int64_t smem = tiles * (queries * tileBytes(rows, p.headDim) + (over ? 0 : tileBytes(rows, p.valueDim))) +
+    int64_t smem = tiles * (queries * tileBytes(rows, p.headDim) + (over ? 0 : tileBytes(rows, halves ? p.valueDim / 2 : p.valueDim))) +
                    kStages * tileBytes(keys, p.headDim) + vStages * tileBytes(keys, p.valueDim) + 512 +
                    (target.tcgen05 ? tiles * (s.splits == 1 ? 2 : 4) * 4 * rows : 0);
     c.needs(smem, target.smemPerCta, "bytes of shared memory");
