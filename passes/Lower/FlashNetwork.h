@@ -75,9 +75,6 @@ private:
   void addLoads();
   void loadKeys(llvm::StringRef channel, llvm::StringRef tensor, Item item, const KeyBlocks &blocks, Value t);
   void addProducts();
-  /// Of the output, or of half of its columns (Schedule::outHalves).
-  void addStore(const char *role, int64_t half);
-  void addSecondHalf();
   // The sequence of a tensor's rows; null where its rows are of all sequences (`output`: those that shared queries leave).
   static Value batchOf(const RowSpace &rows, Item item, bool output = false);
   Value keyHead(Item item);
@@ -112,6 +109,9 @@ private:
   void finish(Item item, Value top, Value partialTotal);
   void bringOut(Item item, Value factor, Value top, Value total);
   void copyHalf(Value result, Value out, int64_t half);
+  /// Of the output, or of half of its columns (Schedule::outHalves).
+  void addStore(const char *role, int64_t half);
+  void addSecondHalf();
 
   const Problem &p;
   const KeyRange &range;

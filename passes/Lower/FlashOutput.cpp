@@ -1,4 +1,4 @@
-// passes/Lower/FlashOutput.cpp - how flash forward's rows leave an item: sums, sinks and factors; corrections; parts.
+// passes/Lower/FlashOutput.cpp - how flash forward's rows leave an item: sums, sinks and factors; corrections; parts; stores.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Lower/FlashNetwork.h"
 #include "passes/Lower/Softmax.h"

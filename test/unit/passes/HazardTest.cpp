@@ -161,7 +161,6 @@ const Harmless kHarmlessInLoops[] = {
      "who has read S writes P two blocks before the slot returns, and P's fence stands behind it"},
     {"sm_100a", "loop", "fence tensor_after for tensor", "tile.take @P", "O's fence stands before the same product"},
     {"sm_100a", "loop", "fence tensor_after for threads", "tile.take @P", "O's fence stands behind a later product"},
-    {"sm_100a", "loop", "fence tmem_stores for threads", "tile.fence", "P's and O's stand behind the stores to both"},
     {"sm_100a", "loop", "wait @K_empty for tma empty visit 0", "tile.take @K", "block 0: Q was released behind the last product with K"},
     {"sm_100a", "loop", "wait @Q1_empty for tma empty", "tile.take @Q1", "Q0's release, or K's, stands behind a later product"},
     {"sm_100a", "loop", "wait @O_empty for threads empty visit 0", "tile.take @O", "block 0: S's arrival covers the item before"},
@@ -169,7 +168,6 @@ const Harmless kHarmlessInLoops[] = {
     {"sm_100a", "loop", "wait @O1_empty for threads empty visit 0", "tile.take @O1", "block 0: S's arrival covers the item before"},
     {"sm_100a", "loop", "wait @P0_empty for threads empty visit 0", "tile.fence", "block 0: S's arrival covers the item before"},
     {"sm_100a", "loop", "wait @P1_empty for threads empty visit 0", "tile.fence", "block 0: S's arrival covers the item before"},
-    {"sm_100a", "loop", "fence tensor_before for threads", "tile.pass", "O's turn: P's stands before the same arrival"},
     {"sm_90a", "loop", "product_wait", "tile.pass", "one product writes O and reads P, which is awaited next"},
     {"sm_90a", "loop", "product_wait", "tile.write", "O's wait, for the same product, stands before P's"},
 };
