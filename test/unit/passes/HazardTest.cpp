@@ -161,6 +161,7 @@ const Harmless kHarmlessInLoops[] = {
      "who has read S writes P two blocks before the slot returns, and P's fence stands behind it"},
     {"sm_100a", "loop", "fence tensor_after for tensor", "tile.take @P", "O's fence stands before the same product"},
     {"sm_100a", "loop", "fence tensor_after for threads", "tile.take @P", "O's fence stands behind a later product"},
+    {"sm_100a", "loop", "fence tmem_stores for threads", "tile.pass", "P's and O's stand behind the stores to both"},
     {"sm_100a", "loop", "wait @K_empty for tma empty visit 0", "tile.take @K", "block 0: Q was released behind the last product with K"},
     {"sm_100a", "loop", "wait @Q1_empty for tma empty", "tile.take @Q1", "Q0's release, or K's, stands behind a later product"},
     {"sm_100a", "loop", "wait @O_empty for threads empty visit 0", "tile.take @O", "block 0: S's arrival covers the item before"},
