@@ -17,7 +17,8 @@ SPECS |= {f"jagged_d{depth}": JAGGED.format(depth) for depth in (64, 128)} | {f"
 DECODE = "  q : bf16 [batch, queries, 32 heads, 128]\n  k, v : bf16 [batch, seq, 8 heads, 128]\n"
 SPECS |= {"decode": DECODE} | {f"decode_{name}": DECODE + f"  schedule sm_90a {{ {words} }}\n" for name, words in
                                {"whole": "splits : 1", "unpacked": "packed : 1", "unpacked_whole": "packed : 1, splits : 1"}.items()}
-SPECS["d128_lists"] = DENSE.format(*SHAPES["d128"], "blocks(128, 128, picks)")
+BLOCKS = {"lists": (128, 128), "lists192": (192, 128)}  # queries and keys of a list's blocks
+SPECS |= {f"d128_{name}": DENSE.format(*SHAPES["d128"], f"blocks({queries}, {keys}, picks)") for name, (queries, keys) in BLOCKS.items()}
 SPECS["d128_exact"] = DENSE.format(*SHAPES["d128"], "full") + "  schedule sm_90a { softmax : exact }\n"
 
 
@@ -26,15 +27,16 @@ def spec(name):
 
 
 def reference(q, k, v, pattern, picks=None):
-    """o and lse of [batch, rows, heads, depth] in f64. `picks`: the key blocks of 128 that each block of 128 queries sees."""
+    """o and lse of [batch, rows, heads, depth] in f64. `picks`: the key blocks that each block of queries sees (BLOCKS)."""
     import torch
     group, n, m = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
     q, k, v = (t.transpose(1, 2).double() for t in (q, k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)))
     s = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
     distance = torch.arange(n, device="cuda")[:, None] + (m - n) - torch.arange(m, device="cuda")
     if picks is not None:
-        seen = torch.zeros(*picks.shape[:3], -(-m // 128) + 1, dtype=torch.bool, device="cuda").scatter_(3, picks.long() % (-(-m // 128) + 1), True)[..., :-1]
-        seen = seen.transpose(1, 2).repeat_interleave(128, 2)[:, :, :n].repeat_interleave(128, 3)[..., :m]
+        queries, keys = BLOCKS[pattern]
+        seen = torch.zeros(*picks.shape[:3], -(-m // keys) + 1, dtype=torch.bool, device="cuda").scatter_(3, picks.long() % (-(-m // keys) + 1), True)[..., :-1]
+        seen = seen.transpose(1, 2).repeat_interleave(queries, 2)[:, :, :n].repeat_interleave(keys, 3)[..., :m]
         s = s.masked_fill(~seen, -math.inf)
         return (s.softmax(-1).nan_to_num(0) @ v).transpose(1, 2), s.logsumexp(-1).transpose(1, 2)
     if pattern != "full":
@@ -142,17 +144,18 @@ class Bench:
         pairs = rows * 1024 if pattern == "window" else rows * rows / (1 + causal)
         self.time(f"{shape} {pattern} {batch} x {rows}", 4 * batch * heads * pairs * depth, runs)
 
-    def picks(self, batch, rows, heads, keep):
-        """Lists of key blocks: `keep` of them at random for each block of 128 queries and head, ascending, then -1."""
-        blocks = -(-rows // 128)
-        chosen = self.torch.rand(batch, blocks, heads, blocks, device="cuda").argsort(-1)[..., :round(keep * blocks)].sort(-1).values
+    def picks(self, pattern, batch, rows, heads, keep):
+        """Lists of key blocks: `keep` of them at random for each block of queries and head, ascending, then -1."""
+        blocks, key_blocks = (-(-rows // n) for n in BLOCKS[pattern])
+        chosen = self.torch.rand(batch, blocks, heads, key_blocks, device="cuda").argsort(-1)[..., :round(keep * key_blocks)].sort(-1).values
         return self.torch.cat([chosen, self.torch.full_like(chosen[..., :1], -1)], -1).to(self.torch.int32)
 
     def lists(self, rows):
         """Half of the tiles, beside our own dense kernel."""
         heads, _, depth = SHAPES["d128"]
         q, k, v = (self.random(1, rows, heads, depth) for _ in range(3))
-        runs = {"ours": self.ours("d128_lists", q, k, v, picks=self.picks(1, rows, heads, 0.5))[0], "own dense": self.ours("d128_full", q, k, v)[0]}
+        runs = {"ours" + (f" {name}" if name != "lists" else ""): self.ours(f"d128_{name}", q, k, v, picks=self.picks(name, 1, rows, heads, 0.5))[0] for name in BLOCKS}
+        runs["own dense"] = self.ours("d128_full", q, k, v)[0]
         self.time(f"d128 lists that keep half, 1 x {rows}", 2 * heads * rows * rows * depth, runs)
 
     def decode(self, batch, queries, rows):
@@ -208,10 +211,10 @@ class Bench:
             if shape not in SHAPES:
                 continue
             heads, key_heads, depth = SHAPES[shape]
-            if pattern == "lists":
+            if pattern in BLOCKS:
                 for rows, keep in ((1, 1), (77, 0), (1000, 0.5), (2500, 0.3)):
                     q, k, v = (self.random(2, rows, heads, depth) for _ in range(3))
-                    picks = self.picks(2, rows, heads, keep)
+                    picks = self.picks(pattern, 2, rows, heads, keep)
                     self.check(name, *self.ours(name, q, k, v, picks=picks), reference(q, k, v, pattern, picks), f"{rows} rows, {keep} of the blocks")
                 continue
             for rows, scale in ((1, 1), (77, 1), (1500 if pattern == "window" else 1000, 1), (300, 60)):
