@@ -29,7 +29,7 @@ std::string textOf(Operation &op) {
   return trimmed.str();
 }
 
-// Kernels of a kind have the same network: the backward's differ where its roles do (passes/Lower/Backward.cpp).
+// Kernels of a kind have the same network: the backward's differ where its roles do (passes/Lower/BackwardNetwork.h).
 std::string kind(const Variant &v) {
   if (!v.backward)
     return v.roles;
