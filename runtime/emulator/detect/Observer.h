@@ -44,13 +44,21 @@ public:
   /// The same for several lanes at once, each at its offset in the warp's own block.
   virtual void sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint32_t *offsets, uint32_t bytes);
   virtual void global(Warp &, const Inst &, Access, unsigned /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  /// The same for several lanes at once.
+  virtual void globalLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint64_t *addresses, uint32_t bytes);
   /// After an atomic or a strong load has read its value, which another host thread may have written since `global` was called.
   virtual void globalSeen(Warp &, unsigned /*lane*/, uint64_t /*address*/) {}
+  /// Tensor memory by groups of 16 lanes: one call for each whose first lane is touched.
   virtual void tmem(Warp &, const Inst &, Access, uint32_t /*address*/, uint32_t /*columns*/) {}
   virtual void asyncShared(Cluster &, const AsyncOp &, Proxy, Access, Cta & /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/) {}
   /// The same for blocks of 16 bytes of one KiB: bit k stands for the block at page + 16 k.
   virtual void asyncSharedBlocks(Cluster &c, const AsyncOp &op, Proxy p, Access a, Cta &owner, uint32_t page, uint64_t blocks);
   virtual void asyncGlobal(Cluster &, const AsyncOp &, Access, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  /// The same for `count` rows, each `stride` bytes behind the one before.
+  virtual void asyncGlobalRows(Cluster &c, const AsyncOp &op, Access a, uint64_t address, uint32_t bytes, uint64_t stride, uint32_t count) {
+    for (uint32_t k = 0; k < count; ++k)
+      asyncGlobal(c, op, a, address + k * stride, bytes);
+  }
   virtual void asyncTmem(Cluster &, const AsyncOp &, Access, Cta & /*owner*/, uint32_t /*address*/, uint32_t /*columns*/) {}
 
   // Order.

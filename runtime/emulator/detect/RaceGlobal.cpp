@@ -91,14 +91,25 @@ bool RaceMemory::loadOver(uint64_t cluster, uint32_t actor, const Clock &known) 
   return loads[cluster]->over(actor - kLoadActor, known);
 }
 
-template <class F> void RaceMemory::eachCell(uint64_t address, uint64_t bytes, bool engineReads, F f) {
+RaceMemory::Page &RaceMemory::pageOf(ClusterState *s, uint64_t page, std::unique_lock<std::mutex> &hold) {
+  Shard &shard = shards[page % 64];
+  hold = std::unique_lock<std::mutex>(shard.lock);
+  ClusterState::NearPage *near = s ? &s->pages[page % 64] : nullptr;
+  if (near && near->number == page)
+    return *static_cast<Page *>(near->page);
+  std::unique_ptr<Page> &p = shard.pages[page];
+  if (!p)
+    p = std::make_unique<Page>();
+  if (near)
+    *near = {page, p.get()};
+  return *p;
+}
+
+template <class F> void RaceMemory::eachCell(ClusterState *s, uint64_t address, uint64_t bytes, bool engineReads, F f) {
   for (uint64_t at = address, end = address + bytes; at < end;) {
     uint64_t page = at >> 10, stop = std::min(end, (page + 1) << 10);
-    Shard &shard = shards[page % 64];
-    std::lock_guard<std::mutex> hold(shard.lock);
-    std::unique_ptr<Page> &p = shard.pages[page];
-    if (!p)
-      p = std::make_unique<Page>();
+    std::unique_lock<std::mutex> hold;
+    Page *p = &pageOf(s, page, hold);
     if (!p->blocks && engineReads && at % 16 == 0 && stop % 16 == 0) {
       uint64_t n = (stop - at) / 16, mask = n == 64 ? ~uint64_t(0) : ((uint64_t(1) << n) - 1) << at / 16 % 64;
       p->histories.visit(mask, [&](GlobalCell &cell, uint32_t block) { f(cell, page << 10 | block * 16, 16, uint8_t(15)); });
@@ -149,29 +160,30 @@ RaceMemory::ReadLog *RaceMemory::logOf(Cluster &c, uint64_t address, uint64_t by
   return &log;
 }
 
-bool RaceMemory::ReadLog::add(uint64_t cluster, uint64_t address, uint32_t bytes, const Mark &m) {
+bool RaceMemory::ReadLog::add(const Run &n) {
   constexpr size_t kMost = 1u << 20;
-  for (size_t k = runs.size(), last = k > 4 ? k - 4 : 0; k-- > last;) {  // the rows of a box; host threads take turns
+  for (size_t k = runs.size(), last = k > 4 ? k - 4 : 0; n.count == 1 && k-- > last;) {  // one row more; host threads take turns
     Run &r = runs[k];
-    if (r.cluster != cluster || r.bytes != bytes || r.mark.actor != m.actor || r.mark.step != m.step || r.mark.line != m.line || r.mark.instance != m.instance)
+    if (r.cluster != n.cluster || r.bytes != n.bytes || r.mark.actor != n.mark.actor || r.mark.step != n.mark.step || r.mark.line != n.mark.line ||
+        r.mark.instance != n.mark.instance)
       continue;
     if (r.count == 1)
-      r.stride = address - r.address;
-    if (address != r.address + r.count * r.stride)
+      r.stride = n.address - r.address;
+    if (n.address != r.address + r.count * r.stride)
       continue;
     ++r.count;
     return true;
   }
   if (runs.size() == kMost)
     return false;
-  runs.push_back({address, 0, cluster, bytes, 1, m});
+  runs.push_back(n);
   return true;
 }
 
 void RaceMemory::close(ReadLog &log) {
   for (Run &r : log.runs)
     for (uint64_t k = 0; k < r.count; ++k)
-      eachCell(r.address + k * r.stride, r.bytes, true, [&](GlobalCell &cell, uint64_t, uint32_t, uint8_t bytes) {
+      eachCell(nullptr, r.address + k * r.stride, r.bytes, true, [&](GlobalCell &cell, uint64_t, uint32_t, uint8_t bytes) {
         r.mark.bytes = bytes;
         cell.readBy(r.cluster, r.mark, false);
       });
@@ -179,17 +191,25 @@ void RaceMemory::close(ReadLog &log) {
   log.open = false;
 }
 
+bool RaceMemory::noteRows(Cluster &c, uint64_t address, uint32_t bytes, uint64_t stride, uint32_t count, const Mark &m) {
+  ReadLog *log = logOf(c, address, (count - 1) * stride + bytes);
+  if (!log || !log->open)
+    return false;
+  std::lock_guard<std::mutex> hold(log->lock);
+  return log->open && log->add({address, stride, ClusterState::of(c).index, bytes, count, m});
+}
+
 void RaceMemory::touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool write, bool strong, Mark m, const View &seen, Warp &w) {
   const bool engineReads = !write && !m.lanes;
   if (ReadLog *log = logOf(c, address, bytes); log && log->open) {
     std::lock_guard<std::mutex> hold(log->lock);
     if (log->open) {
-      if (engineReads && log->add(ClusterState::of(c).index, address, uint32_t(bytes), m))
+      if (engineReads && log->add({address, 0, ClusterState::of(c).index, uint32_t(bytes), 1, m}))
         return;
       close(*log);
     }
   }
-  eachCell(address, bytes, engineReads, [&](GlobalCell &cell, uint64_t at, uint32_t size, uint8_t part) {
+  eachCell(&ClusterState::of(c), address, bytes, engineReads, [&](GlobalCell &cell, uint64_t at, uint32_t size, uint8_t part) {
     m.bytes = part;
     touchCell(c, cell, write, strong, m, seen, at, size, w);
   });

@@ -20,6 +20,8 @@ public:
   void touchTmem(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, Mark m, const View &seen, Warp &w);
   /// `strong`: an atomic, volatile, relaxed, acquire or release access; two of those do not race with each other.
   void touchGlobal(Cluster &c, uint64_t address, uint64_t bytes, bool write, bool strong, Mark m, const View &seen, Warp &w);
+  /// Rows that an engine reads of a buffer that only engines have read so far. False: touch them one by one.
+  bool noteRows(Cluster &c, uint64_t address, uint32_t bytes, uint64_t stride, uint32_t count, const Mark &m);
   /// Accesses to tensor memory by different warps also need fence::before on one side and fence::after on the other. Only a
   /// warning: proven compilers leave them out where a barrier stands.
   void checkTensorFences(Cluster &c, Cta &owner, uint32_t address, uint32_t columns, bool write, const Mark &m, const View &seen, Warp &w);
@@ -54,7 +56,9 @@ private:
   };
   Shard shards[64];
   /// f(cell, address, bytes, their mask) for the cells of an access.
-  template <class F> void eachCell(uint64_t address, uint64_t bytes, bool engineReads, F f);
+  template <class F> void eachCell(ClusterState *s, uint64_t address, uint64_t bytes, bool engineReads, F f);
+  /// The page, which is there to stay, and the lock on it. `s` remembers those that it met lately.
+  Page &pageOf(ClusterState *s, uint64_t page, std::unique_lock<std::mutex> &hold);
 
   /// `count` rows of one operation.
   struct Run {
@@ -70,7 +74,7 @@ private:
     std::vector<Run> runs;
 
     /// False when there are too many.
-    bool add(uint64_t cluster, uint64_t address, uint32_t bytes, const Mark &m);
+    bool add(const Run &r);
   };
   std::mutex loadsLock;
   std::unordered_map<uint64_t, std::shared_ptr<Loads>> loads;  ///< by cluster; others may ask when one of its loads ended

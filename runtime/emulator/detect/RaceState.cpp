@@ -20,39 +20,47 @@ void ClusterState::meetTmem(const Warp &w, View &v) const {
   }
 }
 
-View ClusterState::published(const Warp &w, uint32_t lanes) {
-  uint32_t index = indexOf(w);
-  WarpState &ws = warps[index];
-  View v = ws.view;
-  bool all = whole(w, lanes);
-  if (all) {
-    for (auto &entry : ws.own)
-      v.unite(entry.second);
-    meetTmem(w, v);
-    if (w.live == w.begun) {
-      v.happened.raise(actorOf(index, Self), ws.step);
-      return v;
-    }
+void ClusterState::raiseOwn(const Warp &w, uint32_t lanes, View &to) {
+  const uint32_t index = indexOf(w), step = warps[index].step;
+  if (whole(w, lanes)) {
+    meetTmem(w, to);
+    if (w.live == w.begun)
+      return to.happened.raise(actorOf(index, Self), step);
   }
   for (uint32_t m = lanes; m; m &= m - 1) {
-    uint32_t lane = uint32_t(__builtin_ctz(m));
-    if (auto it = ws.own.find(lane); it != ws.own.end() && !all)
-      v.unite(it->second);
-    auto [actor, fresh] = laneActors.try_emplace(index * 32 + lane, actors);
+    auto [actor, fresh] = laneActors.try_emplace(index * 32 + uint32_t(__builtin_ctz(m)), actors);
     actors += fresh;
-    v.happened.raise(actor->second, ws.step);
+    to.happened.raise(actor->second, step);
   }
   // Lanes that run together have executed all that stands before, which chips keep and the ISA does not promise.
   if (w.group && whole(w, w.group->mask))
-    v.weak.raise(actorOf(index, Self), ws.step);
-  return v;
+    to.weak.raise(actorOf(index, Self), step);
+}
+
+void ClusterState::publish(const Warp &w, uint32_t lanes, View &to) {
+  WarpState &ws = self(w);
+  to.release(ws.view);
+  for (auto &[lane, view] : ws.own)
+    if (lanes & kLaneBit[lane] || whole(w, lanes))
+      to.release(view);
+  raiseOwn(w, lanes, to);
+}
+
+void ClusterState::know(const Warp &w, uint32_t lanes, View &v) {
+  WarpState &ws = self(w);
+  v = ws.view;
+  for (auto &[lane, view] : ws.own)
+    if (lanes & kLaneBit[lane] || whole(w, lanes))
+      v.unite(view);
+  raiseOwn(w, lanes, v);
 }
 
 void ClusterState::meetPublished(const Warp &w, View &v) {
   const uint32_t index = indexOf(w);
   const WarpState &ws = warps[index];
   if (!ws.own.empty() || w.live != w.begun) {
-    const View theirs = published(w, w.live);
+    View theirs;
+    publish(w, w.live, theirs);
     v.happened.meet(theirs.happened);
     v.proxied.meet(theirs.proxied);
     return;
@@ -78,7 +86,8 @@ const View &ClusterState::known(const Warp &w, unsigned lane) {
 
 void ClusterState::synchronise(const Warp &w, uint32_t lanes) {
   WarpState &ws = self(w);
-  View v = published(w, lanes);
+  View v;
+  know(w, lanes, v);
   if (whole(w, lanes)) {
     ws.own.clear();
     ws.view = std::move(v);

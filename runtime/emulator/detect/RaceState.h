@@ -91,6 +91,11 @@ struct ClusterState {
     uint64_t begin = 0, size = 0;
     void *log = nullptr;
   } buffers[16];
+  /// Pages of global memory that were met lately, likewise.
+  struct NearPage {
+    uint64_t number = ~uint64_t(0);
+    void *page = nullptr;
+  } pages[64];
   View clusterPhases[2];
   std::shared_ptr<Loads> loads = std::make_shared<Loads>();
   std::set<std::tuple<uint32_t, uint32_t, int>> said;
@@ -117,9 +122,13 @@ struct ClusterState {
   /// True when `lanes` are all threads of the warp that still live. (Those that exited take part in no barrier: the rest waits for
   /// them no more, and what they did last is known to nobody who did not meet them; see `published`.)
   static bool whole(const Warp &w, uint32_t lanes) { return !(w.live & ~lanes); }
-  /// What these lanes know, their own accesses included: what they publish.
-  View published(const Warp &w, uint32_t lanes);
-  /// Keeps of `v` what all threads of `w` would publish, too: what happened, and what is proxied.
+  /// Adds what these lanes publish to a barrier's view.
+  void publish(const Warp &w, uint32_t lanes, View &to);
+  /// `v` becomes what these lanes know, their own accesses included. (Assigned, so that its memory is used again.)
+  void know(const Warp &w, uint32_t lanes, View &v);
+  /// The part of both that the lanes did themselves.
+  void raiseOwn(const Warp &w, uint32_t lanes, View &to);
+  /// Keeps of `v` what all threads of `w` would know, too: what happened, and what is proxied.
   void meetPublished(const Warp &w, View &v);
   /// The same without copying, for a check by one lane.
   const View &known(const Warp &w, unsigned lane);

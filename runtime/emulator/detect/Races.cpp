@@ -58,7 +58,7 @@ public:
       // An atomic orders its threads by the location itself.
       View &v = s.atomics[s.key(owner, offset)];
       s.learn(w, kLaneBit[lane], [&](View &x) { x.acquire(v); });
-      v.release(s.published(w, kLaneBit[lane]));
+      s.publish(w, kLaneBit[lane], v);
       s.tick(w);
       return;
     }
@@ -97,6 +97,17 @@ public:
     exchange(s, w, lane, address);
     memory.touchGlobal(c, address, bytes, a != Access::StrongRead, true, s.laneMark(w, i.line, lane), s.known(w, lane), w);
   }
+  void globalLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint64_t *addresses, uint32_t bytes) override {
+    Cluster &c = *w.cta->cluster;
+    ClusterState &s = ClusterState::of(c);
+    Mark m = s.laneMark(w, i.line, unsigned(__builtin_ctz(lanes)));
+    s.self(w).lastLane = 31;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+      unsigned lane = unsigned(__builtin_ctz(left));
+      m.lanes = kLaneBit[lane];
+      memory.touchGlobal(c, addresses[lane], bytes, isWrite(a), false, m, s.known(w, lane), w);
+    }
+  }
   void globalSeen(Warp &w, unsigned lane, uint64_t address) override {
     std::lock_guard<std::mutex> hold(flagsLock);
     takeOver(ClusterState::of(*w.cta->cluster), w, lane, flags[address]);
@@ -117,9 +128,12 @@ public:
     }
     memory.touchGlobal(c, address, bytes, a != Access::Read, a == Access::Atomic, m, o.view, *op.issuer);
   }
+  void asyncGlobalRows(Cluster &c, const AsyncOp &op, Access a, uint64_t address, uint32_t bytes, uint64_t stride, uint32_t count) override {
+    if (a == Access::Read && memory.noteRows(c, address, bytes, stride, count, markOf(c, op, false)))
+      return;
+    RaceDetector::asyncGlobalRows(c, op, a, address, bytes, stride, count);
+  }
   void tmem(Warp &w, const Inst &i, Access a, uint32_t address, uint32_t columns) override {
-    if ((address >> 16) % 16)
-      return;  // accesses cover whole groups of 16 lanes
     Cluster &c = *w.cta->cluster;
     ClusterState &s = ClusterState::of(c);
     WarpState &ws = s.self(w);
@@ -130,8 +144,6 @@ public:
     ws.engines[e] = m.step;
   }
   void asyncTmem(Cluster &c, const AsyncOp &op, Access a, Cta &owner, uint32_t address, uint32_t columns) override {
-    if ((address >> 16) % 16)
-      return;
     Operation &o = operation(op);
     Mark m = markOf(c, op, false);
     memory.checkTensorFences(c, owner, address, columns, a != Access::Read, m, o.view, *op.issuer);
@@ -153,16 +165,17 @@ public:
     uint32_t index = s.indexOf(w);
     switch (f) {
     case Fence::MbarrierInit:  // seen by the asynchronous units of the cluster as well
-      ws.fenced = s.published(w, w.active);
+      s.know(w, w.active, ws.fenced);
       [[fallthrough]];
     case Fence::ProxyAsync: case Fence::ProxyAsyncShared: case Fence::ProxyAsyncGlobal: {
-      Clock now = s.published(w, w.active).happened;
-      s.learn(w, w.active, [&](View &v) { v.proxied.join(now); });
+      View now;
+      s.know(w, w.active, now);
+      s.learn(w, w.active, [&](View &v) { v.proxied.join(now.happened); });
       s.tick(w);
       break;
     }
     case Fence::Cluster: case Fence::Gpu: case Fence::Sys:
-      ws.fenced = s.published(w, w.active);
+      s.know(w, w.active, ws.fenced);
       s.tick(w);
       break;
     case Fence::TcgenBefore:
@@ -191,7 +204,7 @@ public:
   void warpSync(Warp &w, const Inst &, uint32_t lanes) override { ClusterState::of(*w.cta->cluster).synchronise(w, lanes); }
   void barrierArrive(Warp &w, const Inst &, uint32_t id, uint64_t generation) override {
     ClusterState &s = ClusterState::of(*w.cta->cluster);
-    s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)].release(s.published(w, w.active));
+    s.publish(w, w.active, s.named[uint64_t(w.cta->rank) << 48 | uint64_t(id) << 40 | (generation & 0xff)]);
     s.tick(w);
   }
   void barrierLeave(Warp &w, const Inst &, uint32_t id, uint64_t generation) override {
@@ -200,7 +213,8 @@ public:
   }
   void clusterArrive(Warp &w, const Inst &i, uint64_t generation) override {
     ClusterState &s = ClusterState::of(*w.cta->cluster);
-    View now = s.published(w, w.active), &phase = s.clusterPhases[generation & 1];
+    View now, &phase = s.clusterPhases[generation & 1];
+    s.know(w, w.active, now);
     if (i.r[0]) {  // .relaxed publishes only what a fence before it covers
       phase.release(s.self(w).fenced);
       phase.weak.join(now.happened);
@@ -225,7 +239,7 @@ public:
     ClusterState &s = ClusterState::of(c);
     BarrierView &b = s.barrier(owner, offset);
     memory.checkInit(c, b, owner, offset, signalMark(s, w, i.line, lane), s.known(w, lane), w);
-    b.of(phase).release(s.published(w, kLaneBit[lane]));
+    s.publish(w, kLaneBit[lane], b.of(phase));
     s.tick(w);
   }
   void mbarrierWaited(Warp &w, const Inst &i, uint32_t lanes, Cta &owner, uint32_t offset, uint64_t phase) override {
@@ -269,7 +283,7 @@ public:
     WarpState &ws = s.warps[index];
     Operation *o = s.newOperation();
     bool together = op.kind == AsyncKind::Wgmma || op.kind == AsyncKind::Classic || op.kind == AsyncKind::ClassicArrive;
-    o->view = s.published(w, together ? w.active : kLaneBit[lane]);
+    s.know(w, together ? w.active : kLaneBit[lane], o->view);
     auto engine = [&](Engine e, uint32_t at) {
       o->actor = s.actorOf(at, e);
       o->step = ++s.warps[at].engines[e];
@@ -371,7 +385,8 @@ private:
     });
   }
   void exchange(ClusterState &s, Warp &w, unsigned lane, uint64_t address) {
-    View mine = s.published(w, kLaneBit[lane]);
+    View mine;
+    s.know(w, kLaneBit[lane], mine);
     mine.happened.raise(s.actorOf(s.indexOf(w), Self), s.self(w).step);
     std::lock_guard<std::mutex> hold(flagsLock);
     std::map<uint64_t, Clock> &flag = flags[address];

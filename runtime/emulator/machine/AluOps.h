@@ -40,11 +40,17 @@ struct ConvertExtra : Extra { ConvertForm form; };
   Handler convertHandler(const ConvertForm &f);
 namespace lanes_base { FOVEA_LANE_FUNCTIONS }
 namespace lanes_avx2 { FOVEA_LANE_FUNCTIONS }
+namespace lanes_avx512 { FOVEA_LANE_FUNCTIONS }
 
 inline bool hostHasAvx2() {
   static const bool yes = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return yes;
 }
-#define FOVEA_LANE_CALL(f) (hostHasAvx2() ? lanes_avx2::f : lanes_base::f)
+inline bool hostHasAvx512() {
+  static const bool yes = hostHasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512vl");
+  return yes;
+}
+#define FOVEA_LANE_CALL(f) (hostHasAvx512() ? lanes_avx512::f : hostHasAvx2() ? lanes_avx2::f : lanes_base::f)
 
 } // namespace fovea::emulator

@@ -2,6 +2,7 @@
 #pragma once
 #include "runtime/emulator/machine/Code.h"
 #include <cstdint>
+#include <cstring>
 
 namespace fovea::emulator {
 
@@ -20,22 +21,24 @@ alignas(64) inline constexpr uint32_t kLaneBit[32] = {
     1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21,
     1u << 22, 1u << 23, 1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31};
 
-/// d[l] = f(l) for the active lanes. d may be one of f's inputs: lanes never read each other.
+/// d[l] = f(l) for the active lanes. d may be one of f's inputs: lanes never read each other. The results stand in an array of their
+/// own until all are there, since a compiler that must ask first whether d is an input takes the lanes one by one when it is.
 template <class D, class F> [[gnu::always_inline]] inline void forLanes(const Lanes &w, D *d, F f) {
+  alignas(64) D result[32];
   if (w.active == kAllLanes) {
 #ifdef __clang__
-#pragma clang loop vectorize(assume_safety)
-#else
-#pragma GCC ivdep
+#pragma clang loop vectorize(enable) unroll(disable)
 #endif
     for (int l = 0; l < 32; ++l)
-      d[l] = f(l);
+      result[l] = f(l);
   } else {
+    std::memcpy(result, d, sizeof result);
     uint32_t m = w.active;
     for (int l = 0; l < 32; ++l)
       if (m & kLaneBit[l])
-        d[l] = f(l);
+        result[l] = f(l);
   }
+  std::memcpy(d, result, sizeof result);
 }
 
 /// A predicate over the active lanes; other lanes keep `old`.

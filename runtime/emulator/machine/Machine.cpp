@@ -21,6 +21,12 @@ void requireConverged(Warp &w, const char *what, bool barrier) {
              std::string("convergence: ") + what + " is .aligned, and the threads of the warp, which took different branches, have met at no bar.warp.sync since");
 }
 
+void Observer::globalLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint64_t *addresses, uint32_t bytes) {
+  for (uint32_t left = lanes; left; left &= left - 1) {
+    unsigned lane = unsigned(__builtin_ctz(left));
+    global(w, i, a, lane, addresses[lane], bytes);
+  }
+}
 void Observer::sharedLanes(Warp &w, const Inst &i, Access a, uint32_t lanes, const uint32_t *offsets, uint32_t bytes) {
   eachLane(lanes, [&](int l) { shared(w, i, a, *w.cta, unsigned(l), offsets[l], bytes); });
 }

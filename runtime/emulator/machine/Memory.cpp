@@ -160,6 +160,18 @@ template <Access A, class F> [[gnu::always_inline]] inline void eachAddress(Warp
       return eachLane(w.active, [&](int l) { body(shared + at[l], l); });
     }
   }
+  if (watched && !f.strong && (f.where == Where::Global || f.where == Where::Generic)) {
+    uint64_t at[32] = {}, low = ~uint64_t(0), high = 0, bits = 0;
+    eachLane(w.active, [&](int l) {
+      at[l] = addressOf(w, i.r[1], f.wide, offset, l);
+      low = std::min(low, at[l]), high = std::max(high, at[l]), bits |= at[l];
+    });
+    Allocation *all = (bits & (f.align - 1)) || (f.where == Where::Generic && (high & kWindowMask)) ? nullptr : launch.memory->find(low, high - low + bytes);
+    if (all && !(A == Access::Write && all->readOnly)) {
+      launch.config->observer->globalLanes(w, i, A, w.active, at, bytes);
+      return eachLane(w.active, [&](int l) { body(all->host + (at[l] - all->base), l); });
+    }
+  }
   Allocation *cached = nullptr;
   eachLane(w.active, [&](int l) {
     uint64_t a = addressOf(w, i.r[1], f.wide, offset, l);

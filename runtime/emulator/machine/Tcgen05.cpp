@@ -94,7 +94,9 @@ Step loadStore(Warp &w, const Inst &i) {
   Tmem &t = tmemOf(w);
   try {
     if (Observer *o = c.launch->config->observer)
-      touched(f.access, address, isStore, [&](const Touched &x) { o->tmem(w, i, isStore ? Access::Write : Access::Read, x.address, x.count); });
+      touched(f.access, address, isStore, [&](const Touched &x) {
+        eachLaneGroup(x, [&](uint32_t at) { o->tmem(w, i, isStore ? Access::Write : Access::Read, at, x.count); });
+      });
     if (!isStore) {
       WarpRegister regs[128];
       for (size_t k = 0; k < f.regs.size(); ++k)

@@ -39,7 +39,7 @@ struct TensorOp : AsyncOp {
     else if (t.space == Touched::Shared)
       o->asyncShared(c, *this, Proxy::Tensor, a, owner, t.address, t.count);
     else
-      o->asyncTmem(c, *this, a, owner, t.address, t.count);
+      eachLaneGroup(t, [&](uint32_t address) { o->asyncTmem(c, *this, a, owner, address, t.count); });
   }
 };
 

@@ -34,7 +34,7 @@ struct TensorLoad : AsyncOp {
             if (!t.global)
               o->asyncShared(c, *this, Proxy::Async, Access::Write, *cta, uint32_t(t.address), t.bytes);
             else if (cta == to[0].first)
-              o->asyncGlobal(c, *this, Access::Read, t.address, t.bytes);
+              o->asyncGlobalRows(c, *this, Access::Read, t.address, t.bytes, t.stride, t.count);
           });
       }
       stage = 1;
@@ -91,7 +91,7 @@ struct TensorStore : AsyncOp {
     if (o)
       boxTouches(map, at, source.offset, form->direction, [&](const BoxTouch &t) {
         if (t.global)
-          o->asyncGlobal(c, *this, form->direction == BoxDirection::Store ? Access::Write : Access::Atomic, t.address, t.bytes);
+          o->asyncGlobalRows(c, *this, form->direction == BoxDirection::Store ? Access::Write : Access::Atomic, t.address, t.bytes, t.stride, t.count);
       });
     --group->writing;
     wakeGroups(*issuer, Wait::BulkGroup);

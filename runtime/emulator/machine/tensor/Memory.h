@@ -51,7 +51,7 @@ struct WarpRegister {
 
 /// Bytes that one operation reads or writes, for the detectors; not checked against the memories' sizes (the operation is). `cta` is 0 for the executing CTA (the even one of a
 /// pair), 1 for its peer. Shared: `address` is a window offset. Tensor: lane << 16 | column, `count` is in 32-bit
-/// columns of that lane. With `blocks`, shared memory in blocks of 16 bytes: bit k stands for the one at `address` + 16 k,
+/// columns of that lane and the `lanes` - 1 after it. With `blocks`, shared memory in blocks of 16 bytes: bit k stands for the one at `address` + 16 k,
 /// and `address` is a multiple of 1024.
 struct Touched {
   enum Space : uint8_t { Shared, Tensor } space = Shared;
@@ -60,6 +60,7 @@ struct Touched {
   uint32_t address = 0;
   uint32_t count = 0;
   uint64_t blocks = 0;
+  uint32_t lanes = 1;
 };
 using TouchedFn = std::function<void(const Touched &)>;
 

@@ -109,33 +109,88 @@ void decodeUnit(MmaElement element, Packing packing, const uint8_t unit[16], flo
   }
 }
 
-/// bf16, the type that long runs are made of: straight into place.
-static bool gatherBf16(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK) {
-  if (o.element != MmaElement::BF16 || o.packing != Packing::Plain || o.k % 8 || o.count % 8)
-    return false;
-  const unsigned step = o.major == Major::K ? strideK : strideI;
-  bool inside = true;
-  forEachUnit(o, [&](uint32_t address, unsigned i, unsigned k) {
-    if (address + 16 > smem.size) {
-      inside = false;
-      return;
-    }
-    uint16_t bits[8];
-    std::memcpy(bits, smem.data + address, 16);
-    float *to = out + size_t(i) * strideI + size_t(k) * strideK;
-    if (step == 1)
-      for (unsigned e = 0; e != 8; ++e)
-        to[e] = bf16ToFloat(bits[e]);
-    else
-      for (unsigned e = 0; e != 8; ++e)
-        to[size_t(e) * step] = bf16ToFloat(bits[e]);
-  });
-  return inside;  // else the general way says what is wrong
+namespace {
+typedef uint16_t Eight __attribute__((vector_size(16)));
+
+void expand(Eight bits, float *to) {
+  typedef uint32_t Wide __attribute__((vector_size(32)));
+  Wide values = __builtin_convertvector(bits, Wide) << 16;
+  std::memcpy(to, &values, 32);
 }
 
-void gather(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK) {
-  if (gatherBf16(smem, o, out, strideI, strideK))
+/// Rows to columns.
+inline void transpose(Eight r[8]) {
+  Eight t[8], u[8];
+  for (int k = 0; k != 4; ++k) {
+    t[2 * k] = __builtin_shufflevector(r[2 * k], r[2 * k + 1], 0, 8, 1, 9, 2, 10, 3, 11);
+    t[2 * k + 1] = __builtin_shufflevector(r[2 * k], r[2 * k + 1], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  for (int h = 0; h != 8; h += 4)
+    for (int k = 0; k != 2; ++k) {
+      u[h + 2 * k] = __builtin_shufflevector(t[h + k], t[h + k + 2], 0, 1, 8, 9, 2, 3, 10, 11);
+      u[h + 2 * k + 1] = __builtin_shufflevector(t[h + k], t[h + k + 2], 4, 5, 12, 13, 6, 7, 14, 15);
+    }
+  for (int k = 0; k != 4; ++k) {
+    r[2 * k] = __builtin_shufflevector(u[k], u[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    r[2 * k + 1] = __builtin_shufflevector(u[k], u[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+/// bf16, the type that long runs are made of, eight units at a time. The swizzle is known to the compiler, which then folds the
+/// address of an element.
+template <Swizzle S, Major M> bool gatherBf16(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK, bool evensFirst) {
+  MatrixDescriptor d = o.descriptor;
+  d.swizzle = S;
+  const bool kMajor = M == Major::K;
+  const unsigned outerCount = kMajor ? o.count : o.k, innerCount = kMajor ? o.k : o.count;  // units lie along `inner`
+  const unsigned strideOuter = kMajor ? strideI : strideK, strideInner = kMajor ? strideK : strideI;
+  for (unsigned outer = 0; outer != outerCount; outer += 8)
+    for (unsigned inner = 0; inner != innerCount; inner += 8) {
+      Eight rows[8];
+      for (unsigned r = 0; r != 8; ++r) {
+        unsigned from = outer + (kMajor && evensFirst ? 2 * (r % 4) + r / 4 : r);
+        uint32_t address = kMajor ? elementAddress(d, M, 2, from, inner) : elementAddress(d, M, 2, inner, from);
+        if (address + 16 > smem.size)
+          return false;  // the general way says what is wrong
+        std::memcpy(&rows[r], smem.data + address, 16);
+      }
+      if (strideInner == 1) {
+        for (unsigned r = 0; r != 8; ++r)
+          expand(!kMajor && evensFirst ? __builtin_shufflevector(rows[r], rows[r], 0, 2, 4, 6, 1, 3, 5, 7) : rows[r], out + size_t(outer + r) * strideOuter + inner);
+        continue;
+      }
+      transpose(rows);
+      for (unsigned r = 0; r != 8; ++r)
+        expand(rows[r], out + size_t(inner + r) * strideInner + outer);
+    }
+  return true;
+}
+
+bool gatherBf16(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK, bool evensFirst) {
+  if (o.element != MmaElement::BF16 || o.packing != Packing::Plain || o.k % 8 || o.count % 8)
+    return false;
+  const bool k = o.major == Major::K;
+#define FOVEA_SWIZZLE(S)                                                                                                                    \
+  case Swizzle::S:                                                                                                                          \
+    return k ? gatherBf16<Swizzle::S, Major::K>(smem, o, out, strideI, strideK, evensFirst)                                                 \
+             : gatherBf16<Swizzle::S, Major::MN>(smem, o, out, strideI, strideK, evensFirst);
+  switch (o.descriptor.swizzle) {
+    FOVEA_SWIZZLE(None)
+    FOVEA_SWIZZLE(B32)
+    FOVEA_SWIZZLE(B64)
+    FOVEA_SWIZZLE(B128)
+  default:
+    return false;
+  }
+#undef FOVEA_SWIZZLE
+}
+
+} // namespace
+
+void gather(SharedSpan smem, const SharedOperand &o, float *out, unsigned strideI, unsigned strideK, bool evensFirst) {
+  if (gatherBf16(smem, o, out, strideI, strideK, evensFirst))
     return;
+  auto place = [&](unsigned i) { return evensFirst ? (i & ~7u) | (i & 1) << 2 | (i & 7) >> 1 : i; };
   unsigned per = unitElements(o.element, o.packing);
   // The innermost direction of a unit: k of a K-major operand, i of an MN-major one. A last unit may be cut.
   unsigned step = o.major == Major::K ? strideK : strideI, limit = o.major == Major::K ? o.k : o.count;
@@ -143,14 +198,16 @@ void gather(SharedSpan smem, const SharedOperand &o, float *out, unsigned stride
     if (address + 16 > smem.size)
       throw Fault("a matrix operand reads shared memory at offset " + std::to_string(address) + ", beyond the CTA's " +
                   std::to_string(smem.size) + " bytes");
-    float *to = out + size_t(i) * strideI + size_t(k) * strideK;
     unsigned n = std::min(per, limit - (o.major == Major::K ? k : i));
-    if (step == 1 && n == per)
-      return decodeUnit(o.element, o.packing, smem.data + address, to);
+    if (step == 1 && n == per && !evensFirst)
+      return decodeUnit(o.element, o.packing, smem.data + address, out + size_t(i) * strideI + size_t(k) * strideK);
     float values[32];
     decodeUnit(o.element, o.packing, smem.data + address, values);
     for (unsigned e = 0; e != n; ++e)
-      to[size_t(e) * step] = values[e];
+      if (o.major == Major::K)
+        out[size_t(place(i)) * strideI + size_t(k + e) * strideK] = values[e];
+      else
+        out[size_t(place(i + e)) * strideI + size_t(k) * strideK] = values[e];
   });
 }
 

@@ -25,8 +25,9 @@ struct SharedOperand {
   unsigned count = 0, k = 0;
 };
 
-/// Element (i, k) goes to out[i * strideI + k * strideK]. Throws Fault where the operand leaves shared memory.
-void gather(SharedSpan smem, const SharedOperand &operand, float *out, unsigned strideI, unsigned strideK);
+/// Element (i, k) goes to out[i * strideI + k * strideK]; one of the strides is 1. Throws Fault where the operand leaves shared memory.
+/// `evensFirst` (strideI 1, count a multiple of 8): of each eight i, the even ones come first.
+void gather(SharedSpan smem, const SharedOperand &operand, float *out, unsigned strideI, unsigned strideK, bool evensFirst = false);
 /// The blocks of 16 bytes that gather() reads, by page (Touched::blocks).
 void touched(const SharedOperand &operand, uint8_t cta, const TouchedFn &fn);
 

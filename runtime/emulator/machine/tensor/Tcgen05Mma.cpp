@@ -170,6 +170,9 @@ void executeCta(const MmaForm &form, const MmaOperands &operands, const Plan &p,
   s.a.resize(size_t(p.layout.rows) * p.i.k);
   s.c.resize(size_t(p.layout.rows) * p.i.n);
   tmem.checkRange(0, p.at.dColumn, p.runWidth, "tcgen05.mma (D)");
+  // The common form, whose rows of f32 lie one below the other: the product goes straight into them.
+  const bool plainRows = p.i.d == MmaResult::F32 && p.layout.runs == 1 && !p.layout.half && p.i.negateA == p.i.negateB && !operands.scaleInputD &&
+                         std::all_of(operands.disabledLanes + 4 * cta, operands.disabledLanes + 4 * cta + 4, [](uint32_t lanes) { return !lanes; });
   bool productPerRun = (form.aInTmem && p.layout.aPerRun) || form.scalesPerRow;
   for (unsigned run = 0; run != p.layout.runs; ++run) {
     if (run == 0 || productPerRun) {
@@ -181,10 +184,17 @@ void executeCta(const MmaForm &form, const MmaOperands &operands, const Plan &p,
         gather(own.smem, sharedA(form, p.i, operands.a, p.layout), a.data(), storedK(p.i), 1);
       if (form.sparse)
         expandSparse(p.i, tmem, p.at.metaColumn, p.layout.rows, a.data(), s.a.data());
-      if (form.scalesPerRow)
+      if (form.scalesPerRow) {
         scaledProduct(form, p, tmem, s.a.data(), b, run, s.c.data());
-      else
+      } else if (plainRows) {
+        if (operands.accumulate)
+          tmem.noteRead(p.at.dLane, p.at.dColumn, p.runWidth, p.layout.rows);
+        multiply(s.a.data(), b, reinterpret_cast<float *>(tmem.row(p.at.dLane) + p.at.dColumn), p.layout.rows, p.i.n, p.i.k, Tmem::columns, operands.accumulate);
+        tmem.markWritten(p.at.dLane, p.at.dColumn, p.runWidth, p.layout.rows);
+        return;
+      } else {
         multiply(s.a.data(), b, s.c.data(), p.layout.rows, p.i.n, p.i.k);
+      }
     }
     for (unsigned row = 0; row != p.layout.rows; ++row) {
       unsigned lane = p.at.dLane + p.layout.laneOf(row) + run * p.layout.laneStep;
@@ -211,32 +221,35 @@ void execute(const MmaForm &form, const MmaOperands &operands, MmaCta ctas[2]) {
 
 void touched(const MmaForm &form, const MmaOperands &operands, const TouchedFn &fn) {
   Plan p(form, operands);
-  auto tensor = [&](bool write, unsigned cta, unsigned lane, unsigned column, unsigned count) {
-    fn({Touched::Tensor, write, uint8_t(cta), tmemAddress(lane, column), count});
+  auto tensor = [&](bool write, unsigned cta, unsigned lane, unsigned column, unsigned count, unsigned lanes) {
+    fn({Touched::Tensor, write, uint8_t(cta), tmemAddress(lane, column), count, 0, lanes});
   };
   for (unsigned cta = 0; cta != p.ctas; ++cta) {
     touched(sharedB(form, p.i, operands.b), uint8_t(cta), fn);
     if (!form.aInTmem)
       touched(sharedA(form, p.i, operands.a, p.layout), uint8_t(cta), fn);
     for (unsigned run = 0; run != p.layout.runs; ++run)
-      for (unsigned row = 0; row != p.layout.rows; ++row) {
+      for (unsigned row = 0; row != p.layout.rows; row += 16) {  // whose lanes follow each other
         unsigned lane = p.layout.laneOf(row) + run * p.layout.laneStep;
         if (form.aInTmem && (run == 0 || p.layout.aPerRun))
-          tensor(false, cta, p.at.aLane + lane, p.at.aColumn, 8);
+          tensor(false, cta, p.at.aLane + lane, p.at.aColumn, 8, 16);
         if (form.scalesPerRow)
-          tensor(false, cta, lane, p.at.sfaColumn + row / 32, 1);
+          tensor(false, cta, lane, p.at.sfaColumn + row / 32, 1, 16);
         if (form.sparse)
-          tensor(false, cta, lane, p.at.metaColumn + p.i.sparsitySelector, elementBits(p.i.a) <= 8 ? 2 : 1);
+          tensor(false, cta, lane, p.at.metaColumn + p.i.sparsitySelector, elementBits(p.i.a) <= 8 ? 2 : 1, 16);
         unsigned target = p.at.dLane + lane;
-        if (operands.disabledLanes[4 * cta + target / 32] >> target % 32 & 1)
-          continue;
-        if (operands.accumulate)
-          tensor(false, cta, target, p.at.dColumn, p.runWidth);
-        tensor(true, cta, target, p.at.dColumn, p.runWidth);
+        const uint32_t disabled = operands.disabledLanes[4 * cta + target / 32] >> target % 32 & 0xffff;
+        for (unsigned k = 0, lanes; k < 16; k += lanes) {
+          lanes = disabled ? 1 : 16;
+          if (disabled >> k & 1)
+            continue;
+          if (operands.accumulate)
+            tensor(false, cta, target + k, p.at.dColumn, p.runWidth, lanes);
+          tensor(true, cta, target + k, p.at.dColumn, p.runWidth, lanes);
+        }
       }
     if (form.scalesPerRow)
-      for (unsigned lane = 0; lane != Tmem::lanes; ++lane)
-        tensor(false, cta, lane, p.at.sfbColumn, (p.runWidth + 31) / 32);
+      tensor(false, cta, 0, p.at.sfbColumn, (p.runWidth + 31) / 32, Tmem::lanes);
   }
 }
 

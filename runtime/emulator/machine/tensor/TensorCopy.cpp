@@ -2,6 +2,7 @@
 #include "runtime/emulator/machine/tensor/TensorCopy.h"
 #include "runtime/emulator/machine/tensor/Fault.h"
 #include <algorithm>
+#include <optional>
 
 namespace fovea::emulator {
 namespace {
@@ -130,84 +131,109 @@ void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxD
     }
 }
 
-/// The rows of the usual box, whole inside the tensor, swizzled in 16-byte atoms or not at all: fn(number, global address) until
-/// one returns false. False: left to walkBox. `inner`, `pitch`: bytes of a row, and from one to the next in shared memory.
-template <typename Fn> static bool forWholeRows(const TensorMap &map, const BoxPosition &at, uint32_t &inner, uint32_t &pitch, uint32_t &rows, Fn &&fn) {
-  uint32_t width = sharedBits(map.type), counts[5] = {1, 1, 1, 1, 1};
-  inner = map.box[0] * width / 8;
-  rows = 1;
-  if (at.fourRows || width < 8 || map.type == MapType::U4Align16 || map.type == MapType::U6Align16 || inner % 16 || atomOf(map.swizzle) != 16 || spanOf(map.swizzle) < (map.swizzle == Swizzle::None ? 0 : inner))
-    return false;
-  pitch = map.swizzle == Swizzle::None ? inner : spanOf(map.swizzle);
+/// The usual box: whole inside the tensor, swizzled in 16-byte atoms or not at all. Nothing: left to walkBox.
+struct WholeBox {
+  uint32_t inner, pitch, rows = 1;  ///< bytes of a row, and from one to the next in shared memory
+  uint32_t counts[5] = {1, 1, 1, 1, 1};
+  uint64_t first, extent;           ///< global address of the first row; bytes from there to the end of the last
+};
+static std::optional<WholeBox> wholeBox(const TensorMap &map, const BoxPosition &at) {
+  uint32_t width = sharedBits(map.type);
+  WholeBox b;
+  b.inner = map.box[0] * width / 8;
+  if (at.fourRows || width < 8 || map.type == MapType::U4Align16 || map.type == MapType::U6Align16 || b.inner % 16 || atomOf(map.swizzle) != 16 ||
+      spanOf(map.swizzle) < (map.swizzle == Swizzle::None ? 0 : b.inner))
+    return std::nullopt;
+  b.pitch = map.swizzle == Swizzle::None ? b.inner : spanOf(map.swizzle);
+  b.first = map.address + uint64_t(at.coords[0]) * width / 8;
+  b.extent = b.inner;
   for (unsigned d = 0; d != map.rank; ++d) {
-    counts[d] = d ? boxCount(map, d) : map.box[0];
-    int64_t last = int64_t(at.coords[d]) + int64_t(counts[d] - 1) * (d ? map.elementStrides[d] : 1);
+    uint32_t count = d ? boxCount(map, d) : map.box[0];
+    int64_t last = int64_t(at.coords[d]) + int64_t(count - 1) * (d ? map.elementStrides[d] : 1);
     if (at.coords[d] < 0 || last >= int64_t(map.dims[d]))
-      return false;
-    rows *= d ? counts[d] : 1;
+      return std::nullopt;
+    if (!d)
+      continue;
+    b.counts[d] = count;
+    b.rows *= count;
+    b.first += uint64_t(at.coords[d]) * map.strides[d - 1];
+    b.extent += uint64_t(count - 1) * map.elementStrides[d] * map.strides[d - 1];
   }
-  uint64_t start = map.address + uint64_t(at.coords[0]) * width / 8;
+  return b;
+}
+
+/// fn(number, bytes behind the first row) for each row.
+template <typename Fn> static void forRows(const TensorMap &map, const WholeBox &b, Fn &&fn) {
+  uint64_t step[5] = {};
+  for (unsigned d = 1; d != map.rank; ++d)
+    step[d] = map.elementStrides[d] * map.strides[d - 1];
   uint32_t row = 0;
-  for (uint32_t i4 = 0; i4 != counts[4]; ++i4)
-    for (uint32_t i3 = 0; i3 != counts[3]; ++i3)
-      for (uint32_t i2 = 0; i2 != counts[2]; ++i2)
-        for (uint32_t i1 = 0; i1 != counts[1]; ++i1, ++row) {
-          const uint32_t index[5] = {0, i1, i2, i3, i4};
-          uint64_t from = start;
-          for (unsigned d = 1; d != map.rank; ++d)
-            from += (uint64_t(at.coords[d]) + uint64_t(index[d]) * map.elementStrides[d]) * map.strides[d - 1];
-          if (!fn(row, from))
-            return false;
-        }
-  return true;
+  for (uint32_t i4 = 0; i4 != b.counts[4]; ++i4)
+    for (uint32_t i3 = 0; i3 != b.counts[3]; ++i3)
+      for (uint32_t i2 = 0; i2 != b.counts[2]; ++i2)
+        for (uint32_t i1 = 0; i1 != b.counts[1]; ++i1, ++row)
+          fn(row, i1 * step[1] + i2 * step[2] + i3 * step[3] + i4 * step[4]);
 }
 
 static bool loadWholeBox(const TensorMap &map, const BoxPosition &at, GlobalPort &global, SharedSpan smem, uint32_t shared) {
-  uint32_t inner, pitch, rows;
-  return forWholeRows(map, at, inner, pitch, rows, [&](uint32_t row, uint64_t from) {
-    if (!row && uint64_t(shared) + uint64_t(rows) * pitch > smem.size)
-      return false;
-    const uint8_t *bytes = global.view(from, inner);
-    if (!bytes)
-      return false;
-    uint32_t linear = shared + row * pitch;
+  std::optional<WholeBox> b = wholeBox(map, at);
+  if (!b || uint64_t(shared) + uint64_t(b->rows) * b->pitch > smem.size)
+    return false;
+  const uint8_t *bytes = global.view(b->first, b->extent);
+  if (!bytes)
+    return false;
+  auto copy = [&](uint32_t row, const uint8_t *from) {
+    uint32_t linear = shared + row * b->pitch;
     if (map.swizzle == Swizzle::None)
-      std::memcpy(smem.data + linear, bytes, inner);
+      std::memcpy(smem.data + linear, from, b->inner);
     else
-      for (uint32_t b = 0; b != inner; b += 16)
-        std::memcpy(smem.data + swizzle(map.swizzle, linear + b), bytes + b, 16);
-    return true;
+      for (uint32_t k = 0; k != b->inner; k += 16)
+        std::memcpy(smem.data + swizzle(map.swizzle, linear + k), from + k, 16);
+  };
+  // Rows lie far apart, each in a page of its own as often as not: they are asked for some rows before they are copied.
+  constexpr uint32_t kAhead = 16;
+  const uint8_t *asked[kAhead];
+  forRows(map, *b, [&](uint32_t row, uint64_t behind) {
+    if (row >= kAhead)
+      copy(row - kAhead, asked[row % kAhead]);
+    asked[row % kAhead] = bytes + behind;
+    for (uint32_t k = 0; k < b->inner; k += 64)
+      __builtin_prefetch(bytes + behind + k);
   });
+  for (uint32_t row = b->rows - std::min(b->rows, kAhead); row != b->rows; ++row)
+    copy(row, asked[row % kAhead]);
+  return true;
 }
 
 void boxTouches(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction, const BoxTouchFn &fn) {
-  uint32_t inner, pitch, rows, bytes = 0;
-  uint64_t begin = 0;
-  auto global = [&](uint64_t from, uint32_t n) {  // rows that follow each other, together
-    if (bytes && begin + bytes == from) {
-      bytes += n;
+  BoxTouch rows{true, 0, 0, true};
+  auto global = [&](uint64_t from, uint32_t bytes) {
+    if (rows.bytes && rows.count == 1 && rows.address + rows.bytes == from) {  // rows that follow each other, together
+      rows.bytes += bytes;
       return;
     }
-    if (bytes)
-      fn({true, begin, bytes, true});
-    begin = from, bytes = n;
+    if (rows.bytes == bytes && rows.count == 1)
+      rows.stride = from - rows.address;
+    if (rows.bytes == bytes && rows.address + rows.count * rows.stride == from) {
+      ++rows.count;
+      return;
+    }
+    if (rows.bytes)
+      fn(rows);
+    rows = {true, from, bytes, true};
   };
-  bool whole = forWholeRows(map, at, inner, pitch, rows, [&](uint32_t, uint64_t from) {
-    if (inner != pitch)
-      return false;
-    global(from, inner);
-    return true;
-  });
-  if (whole)  // swizzles exchange bytes inside a row
-    fn({false, shared, rows * pitch, true});
-  else
+  if (std::optional<WholeBox> b = wholeBox(map, at); b && b->inner == b->pitch) {  // swizzles exchange bytes inside a row
+    fn({false, shared, b->rows * b->pitch, true});
+    forRows(map, *b, [&](uint32_t, uint64_t behind) { global(b->first + behind, b->inner); });
+  } else {
     walkBox(map, at, shared, direction, [&](const BoxRun &r) {
       fn({false, r.shared, r.bytes, r.inBounds});
       if (r.inBounds)
         global(r.global, r.bytes);
     });
-  if (bytes)
-    fn({true, begin, bytes, true});
+  }
+  if (rows.bytes)
+    fn(rows);
 }
 
 void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t limit, uint32_t &begin, uint32_t &end) {

@@ -34,12 +34,15 @@ enum class BoxDirection : uint8_t { Load, Store, Reduce };
 /// store, gather4/scatter4 on an unsuited map, a load-only type in a store.
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction);
 
-/// Bytes that a copy reads or writes: in global memory (`global`, only those in bounds), or in shared memory.
+/// Bytes that a copy reads or writes: in global memory (`global`, only those in bounds; `count` rows, `stride` bytes from one to the
+/// next), or in shared memory.
 struct BoxTouch {
   bool global;
   uint64_t address;  ///< or window offset
   uint32_t bytes;
   bool inBounds;
+  uint64_t stride = 0;
+  uint32_t count = 1;
 };
 using BoxTouchFn = std::function<void(const BoxTouch &)>;
 /// All bytes of the box on both sides, in pieces as large as they come and in no certain order (checkBox first).

@@ -64,16 +64,26 @@ void Tmem::checkRange(uint32_t lane, uint32_t column, uint32_t count, const char
                 ", which are not all allocated");
 }
 
-void Tmem::markWritten(uint32_t lane, uint32_t column, uint32_t count) {
-  forEachWord(column, count, [&](unsigned word, uint64_t mask) { written[lane][word] |= mask; });
+void Tmem::markWritten(uint32_t lane, uint32_t column, uint32_t count, uint32_t lanes) {
+  forEachWord(column, count, [&](unsigned word, uint64_t mask) {
+    for (uint32_t l = lane; l != lane + lanes; ++l)
+      written[l][word] |= mask;
+  });
 }
 
-void Tmem::noteRead(uint32_t lane, uint32_t column, uint32_t count) {
+void Tmem::noteRead(uint32_t lane, uint32_t column, uint32_t count, uint32_t lanes) {
+  if (uninitialised)
+    return;
+  bool all = true;
   forEachWord(column, count, [&](unsigned word, uint64_t mask) {
-    uint64_t missing = mask & ~written[lane][word];
-    if (missing && !uninitialised)
-      uninitialised = tmemAddress(lane, 64 * word + unsigned(__builtin_ctzll(missing)));
+    for (uint32_t l = lane; l != lane + lanes; ++l)
+      all &= !(mask & ~written[l][word]);
   });
+  for (uint32_t l = lane; !all && !uninitialised; ++l)
+    forEachWord(column, count, [&](unsigned word, uint64_t mask) {
+      if (uint64_t missing = mask & ~written[l][word]; missing && !uninitialised)
+        uninitialised = tmemAddress(l, 64 * word + unsigned(__builtin_ctzll(missing)));
+    });
 }
 
 std::optional<uint32_t> Tmem::takeUninitialised() {

@@ -40,9 +40,10 @@ public:
   uint32_t *row(uint32_t lane) { return cells[lane].data(); }
   const uint32_t *row(uint32_t lane) const { return cells[lane].data(); }
 
-  void markWritten(uint32_t lane, uint32_t column, uint32_t count);
+  /// `count` columns of each of `lanes` lanes from `lane` on.
+  void markWritten(uint32_t lane, uint32_t column, uint32_t count, uint32_t lanes = 1);
   /// Notes a read; the first unwritten cell since the last takeUninitialised() is remembered.
-  void noteRead(uint32_t lane, uint32_t column, uint32_t count);
+  void noteRead(uint32_t lane, uint32_t column, uint32_t count, uint32_t lanes = 1);
   /// Address of the first unwritten cell that was read since the last call.
   std::optional<uint32_t> takeUninitialised();
 

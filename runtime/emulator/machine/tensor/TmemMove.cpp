@@ -72,9 +72,44 @@ TmemCell cellOf(const TmemAccess &access, unsigned t, unsigned r) {
   return {0, 0};
 }
 
+/// .32x32b, where thread t holds lane t and register r column r: fn(cells of four columns of four lanes, the same in four registers).
+template <class Fn> static bool plainCells(Tmem &tmem, const TmemAccess &access, uint32_t address, const WarpRegister *regs, Fn &&fn) {
+  if (access.shape != TmemShape::S32x32b || access.pack16 || access.repeat % 4 || std::any_of(regs, regs + access.repeat, [](const WarpRegister &r) { return r.stride != 4; }))
+    return false;
+  for (unsigned t = 0; t != 32; t += 4)
+    for (unsigned r = 0; r != access.repeat; r += 4) {
+      uint32_t *cells[4], *lanes[4];
+      for (unsigned k = 0; k != 4; ++k) {
+        cells[k] = tmem.row(tmemLane(address) + t + k) + tmemColumn(address) + r;
+        lanes[k] = static_cast<uint32_t *>(regs[r + k].lanes) + t;
+      }
+      fn(cells, lanes);
+    }
+  return true;
+}
+
+typedef uint32_t Four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/// Four rows of four to four columns of four.
+static void transpose(uint32_t *const from[4], uint32_t *const to[4]) {
+  Four r[4], t[4];
+  for (int k = 0; k != 4; ++k)
+    r[k] = *reinterpret_cast<const Four *>(from[k]);
+  for (int k = 0; k != 2; ++k) {
+    t[2 * k] = __builtin_shufflevector(r[2 * k], r[2 * k + 1], 0, 4, 1, 5);
+    t[2 * k + 1] = __builtin_shufflevector(r[2 * k], r[2 * k + 1], 2, 6, 3, 7);
+  }
+  for (int k = 0; k != 2; ++k) {
+    *reinterpret_cast<Four *>(to[2 * k]) = __builtin_shufflevector(t[k], t[k + 2], 0, 1, 4, 5);
+    *reinterpret_cast<Four *>(to[2 * k + 1]) = __builtin_shufflevector(t[k], t[k + 2], 2, 3, 6, 7);
+  }
+}
+
 void load(Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp, const WarpRegister *regs) {
   check(tmem, access, address, warp, "tcgen05.ld");
-  touched(access, address, false, [&](const Touched &t) { tmem.noteRead(tmemLane(t.address), tmemColumn(t.address), t.count); });
+  touched(access, address, false, [&](const Touched &t) { tmem.noteRead(tmemLane(t.address), tmemColumn(t.address), t.count, t.lanes); });
+  if (plainCells(tmem, access, address, regs, [](uint32_t *const cells[4], uint32_t *const lanes[4]) { transpose(cells, lanes); }))
+    return;
   for (unsigned r = 0, n = registerCount(access); r != n; ++r)
     for (unsigned t = 0; t != 32; ++t) {
       TmemCell cell = cellOf(access, t, r);
@@ -92,6 +127,9 @@ void load(Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp,
 
 void store(Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp, const WarpRegister *regs) {
   check(tmem, access, address, warp, "tcgen05.st");
+  touched(access, address, true, [&](const Touched &t) { tmem.markWritten(tmemLane(t.address), tmemColumn(t.address), t.count, t.lanes); });
+  if (plainCells(tmem, access, address, regs, [](uint32_t *const cells[4], uint32_t *const lanes[4]) { transpose(lanes, cells); }))
+    return;
   for (unsigned r = 0, n = registerCount(access); r != n; ++r)
     for (unsigned t = 0; t != 32; ++t) {
       TmemCell cell = cellOf(access, t, r);
@@ -106,15 +144,12 @@ void store(Tmem &tmem, const TmemAccess &access, uint32_t address, unsigned warp
       row[column] = value & 0xFFFF;
       row[column + 1] = value >> 16;
     }
-  touched(access, address, true, [&](const Touched &t) { tmem.markWritten(tmemLane(t.address), tmemColumn(t.address), t.count); });
 }
 
 void touched(const TmemAccess &access, uint32_t address, bool write, const TouchedFn &fn) {
-  for (unsigned lane = 0; lane != lanesOf(access); ++lane) {
-    fn({Touched::Tensor, write, 0, address + tmemAddress(lane, 0), columnsOf(access)});
-    if (access.shape == TmemShape::S16x32bx2)
-      fn({Touched::Tensor, write, 0, address + tmemAddress(lane, access.splitOffset), columnsOf(access)});
-  }
+  fn({Touched::Tensor, write, 0, address, columnsOf(access), 0, lanesOf(access)});
+  if (access.shape == TmemShape::S16x32bx2)
+    fn({Touched::Tensor, write, 0, address + access.splitOffset, columnsOf(access), 0, lanesOf(access)});
 }
 
 } // namespace fovea::emulator

@@ -161,7 +161,6 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
   const unsigned stored = f.sparse ? k / 2 : k;
   a.resize(64 * size_t(stored));
   b.resize(size_t(n) * k);
-  c.resize(64 * size_t(n));
 
   if (f.aInRegisters) {
     for (unsigned w = 0; w != 4; ++w)
@@ -196,6 +195,16 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
     a.swap(full);
   }
   SharedOperand o = sharedOperand(f.b, bDesc, f.transB, n, f.sparse ? 512 : 256);
+  bool plain = f.d == WgmmaResult::F32 && f.b != WgmmaType::B1 && f.negateA == f.negateB && multipliesFragments(64, n);
+  for (unsigned r = 0; plain && r != 2 * n; ++r)
+    plain = d[r].stride == 4;
+  if (plain) {
+    float *registers[4 * 128];
+    for (unsigned r = 0; r != 2 * n; ++r)
+      registers[r] = static_cast<float *>(d[r].lanes);
+    gather(smem, o, b.data(), 1, n, true);
+    return multiplyFragments(a.data(), b.data(), registers, 64, n, k, scaleD);
+  }
   if (f.b == WgmmaType::B1) {
     b.resize(size_t(n) * o.k);
     gather(smem, o, b.data(), o.k, 1);
@@ -207,8 +216,8 @@ void execute(const WgmmaForm &f, SharedSpan smem, uint64_t aDesc, const WarpRegi
   } else {
     gather(smem, o, b.data(), 1, n);
   }
+  c.resize(64 * size_t(n));
   multiply(a.data(), b.data(), c.data(), 64, n, k);
-
   writeResult(f, c.data(), scaleD, d);
 }
 

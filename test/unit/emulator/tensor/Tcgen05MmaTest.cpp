@@ -532,7 +532,7 @@ TEST(Tcgen05Mma, TouchedNamesOperandsAndResult) {
   c.operands.b = c.operands.a | 32768 / 16;
   uint64_t readShared = 0, readTensor = 0, written = 0;
   touched(c.form, c.operands, [&](const Touched &t) {
-    (t.write ? written : t.space == Touched::Shared ? readShared : readTensor) += t.count;
+    (t.write ? written : t.space == Touched::Shared ? readShared : readTensor) += t.count * t.lanes;
   });
   EXPECT_EQ(readShared, 2u * 128 * 32);
   EXPECT_EQ(written, 128u * 128);

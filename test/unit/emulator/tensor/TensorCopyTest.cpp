@@ -161,10 +161,12 @@ TEST_F(TensorCopy, TouchesAreTheBytesThatMove) {
     std::vector<bool> inShared(shared.size(), false), inGlobal(memory.bytes.size(), false);
     boxTouches(c.map, c.at, 1024, BoxDirection::Load, [&](const BoxTouch &t) {
       std::vector<bool> &set = t.global ? inGlobal : inShared;
-      size_t begin = size_t(t.global ? t.address - base : t.address);
-      for (size_t k = begin; k < begin + t.bytes; ++k) {
-        EXPECT_FALSE(set[k]) << "twice: " << k;
-        set[k] = true;
+      for (size_t row = 0; row < t.count; ++row) {
+        size_t begin = size_t(t.global ? t.address - base : t.address) + row * t.stride;
+        for (size_t k = begin; k < begin + t.bytes; ++k) {
+          EXPECT_FALSE(set[k]) << "twice: " << k;
+          set[k] = true;
+        }
       }
     });
     // What is written is what no longer depends on what was there; what is read is what it depends on.
