@@ -83,7 +83,7 @@ static void printVersion(llvm::raw_ostream &os) {
 
 /// Takes the inputs of `run` and `eval` out of the arguments: any `--NAME FILE.npy` or `--NAME=FILE.npy`. What the
 /// inputs are called is the spec's business, so they cannot be options that are known in advance.
-static std::map<std::string, std::string> takeFiles(std::vector<const char *> &arguments) {
+static Expected<std::map<std::string, std::string>> takeFiles(std::vector<const char *> &arguments) {
   std::map<std::string, std::string> files;
   std::vector<const char *> rest;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -92,12 +92,15 @@ static std::map<std::string, std::string> takeFiles(std::vector<const char *> &a
     auto [name, value] = argument.split('=');
     // An archive is no tensor, but who passes one is told so by name.
     auto isFile = [](llvm::StringRef text) { return text.ends_with(".npy") || text.ends_with(".npz"); };
+    std::string file;
     if (named && isFile(value))
-      files[name.str()] = value.str();
+      file = value.str();
     else if (named && value.empty() && i + 1 < arguments.size() && isFile(arguments[i + 1]))
-      files[name.str()] = arguments[++i];
-    else
+      file = arguments[++i];
+    if (file.empty())
       rest.push_back(arguments[i]);
+    else if (auto [before, fresh] = files.emplace(name, file); !fresh)
+      return Error{"--" + name.str() + " is given twice: " + before->second + " and " + file};
   }
   arguments = rest;
   return files;
@@ -182,7 +185,10 @@ int main(int argc, char **argv) {
   }
   std::map<std::string, std::string> files;
   if (command == "run" || command == "eval") {
-    files = takeFiles(arguments);
+    Expected<std::map<std::string, std::string>> taken = takeFiles(arguments);
+    if (!taken)
+      return usage(taken.message());
+    files = *taken;
     if (std::string wrong = strayName(arguments, command == "run" ? runSub : evalSub); !wrong.empty())
       return usage(wrong);
   }
@@ -195,6 +201,9 @@ int main(int argc, char **argv) {
                                    "Fovea compiles attention specs to GPU kernels.\n", &llvm::errs()))
     return kUsage;
 
+  for (const cl::opt<std::string> *option : {&target, &emit, &output, &device, &batch, &seq, &seed, &async, &warmup, &repeats})
+    if (option->getNumOccurrences() && option->empty())
+      return usage((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr.str() + " needs a value, found an empty one");
   Expected<BatchSize> size = batchSize();
   if (!size)
     return usage(size.message());

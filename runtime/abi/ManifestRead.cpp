@@ -260,6 +260,9 @@ KernelSpec Reader::kernel(const Json &json, const std::string &path) {
         fail(where, "expected a name that begins with $ and an expression, found " + item.dump());
       else
         result.values.push_back({item[0].get<std::string>(), expr(item[1], where)});
+      for (size_t k = 0; k + 1 < result.values.size(); ++k)
+        if (result.values[k].first == result.values.back().first)
+          fail(where, "the name \"" + result.values[k].first + "\" is taken by values[" + std::to_string(k) + "]; expected one of its own");
     }
   std::vector<Expr> grid = exprs(json, path, "grid");
   if (grid.size() != 3)

@@ -9,12 +9,15 @@
 namespace fovea {
 using namespace cu;
 
-CubinCache CubinCache::fromEnvironment() {
+Expected<CubinCache> CubinCache::fromEnvironment() {
   auto variable = [](const char *name) -> std::string {
     const char *value = std::getenv(name);
     return value ? value : "";
   };
-  if (variable("FOVEA_CACHE") == "0")
+  const std::string use = variable("FOVEA_CACHE");
+  if (!use.empty() && use != "0" && use != "1")
+    return Error{"FOVEA_CACHE=" + use + ": expected 0 or 1"};
+  if (use == "0")
     return CubinCache("");
   if (std::string folder = variable("FOVEA_CACHE_DIR"); !folder.empty())
     return CubinCache(folder);

@@ -18,7 +18,7 @@ namespace fovea {
 class CubinCache {
 public:
   /// The user's cache as configured by the environment; disabled when there is no home.
-  static CubinCache fromEnvironment();
+  static Expected<CubinCache> fromEnvironment();
   explicit CubinCache(std::string folder) : folder(std::move(folder)) {}
 
   bool enabled() const { return !folder.empty(); }

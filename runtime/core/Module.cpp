@@ -24,7 +24,10 @@ Expected<CUmodule> loadImage(const Device &device, const std::string &image, con
 /// over: the linker compiles without knowing the registers at entry, ignores setmaxnreg, and such a kernel then spills (2 to
 /// 3 times slower on an H200). The driver keeps what it compiles for itself in its own cache.
 Expected<CUmodule> loadCode(const Device &device, std::string_view ptx, const std::string &spec) {
-  CubinCache cache = CubinCache::fromEnvironment();
+  Expected<CubinCache> found = CubinCache::fromEnvironment();
+  if (!found)
+    return found.error();
+  const CubinCache &cache = *found;
   const bool handsOver = ptx.find("setmaxnreg") != std::string_view::npos;
   if (device.driver().isEmulator || !cache.enabled() || handsOver)
     return loadImage(device, std::string(ptx), spec);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace fovea::emulator {
 
@@ -22,6 +23,7 @@ static const char *usage =
 
 int emulateCommand(const char *name, int argc, const char *const *argv) {
   LaunchOptions options;
+  std::set<std::string> given;
   std::string launch, report = "text";
   auto bad = [&](const std::string &message) {
     std::fprintf(stderr, "%s: %s\nusage: %s%s", name, message.c_str(), name, usage);
@@ -34,6 +36,8 @@ int emulateCommand(const char *name, int argc, const char *const *argv) {
       std::printf("usage: %s%s", name, usage);
       return 0;
     }
+    if (a[0] == '-' && !given.insert(a).second)
+      return bad("'" + a + "' is given twice");
     if (a == "--detect") {
       options.detect = true;
       continue;
@@ -49,12 +53,16 @@ int emulateCommand(const char *name, int argc, const char *const *argv) {
     if (++k == argc)
       return bad("'" + a + "' needs a value");
     std::string v = argv[k];
+    if (v.empty())
+      return bad("'" + a + "' needs a value, found an empty one");
     uint64_t n = 0;
     if (a == "--seed" || a == "--limit" || a == "--threads") {
       char *end;
+      errno = 0;
       n = std::strtoull(v.c_str(), &end, 0);
-      if (v.empty() || *end || v[0] == '-')
-        return bad("'" + a + "' needs a number, found '" + v + "'");
+      const uint64_t least = a == "--limit", most = a == "--threads" ? 1024 : ~uint64_t(0);
+      if (*end || v[0] == '-' || errno || n < least || n > most)
+        return bad("'" + a + "' needs a number from " + std::to_string(least) + " to " + std::to_string(most) + ", found '" + v + "'");
     }
     if (a == "--launch") launch = v;
     else if (a == "--async") options.policy = v;

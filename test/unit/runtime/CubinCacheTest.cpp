@@ -84,10 +84,12 @@ TEST_F(Cache, IsSilentWhenItCannotWrite) {
 
 TEST_F(Cache, FollowsTheEnvironment) {
   setenv("FOVEA_CACHE", "0", 1);
-  EXPECT_FALSE(CubinCache::fromEnvironment().enabled());
+  EXPECT_FALSE(CubinCache::fromEnvironment()->enabled());
+  setenv("FOVEA_CACHE", "banana", 1);
+  EXPECT_EQ(CubinCache::fromEnvironment().message(), "FOVEA_CACHE=banana: expected 0 or 1");
   unsetenv("FOVEA_CACHE");
   setenv("FOVEA_CACHE_DIR", folder.c_str(), 1);
-  EXPECT_TRUE(CubinCache::fromEnvironment().enabled());
+  EXPECT_TRUE(CubinCache::fromEnvironment()->enabled());
   unsetenv("FOVEA_CACHE_DIR");
 }
 

@@ -83,6 +83,8 @@ TEST(Manifest, RefusesNamesWithoutValues) {
   for (Json bad : {Json("$x"), Json::array({"$x"}), Json::array({"x", 1}), Json::array({1, 2})})
     EXPECT_EQ(problem([&](Json &j) { j["kernels"][0]["values"][1] = bad; }),
               "m.json: kernels[0].values[1]: expected a name that begins with $ and an expression, found " + bad.dump());
+  EXPECT_EQ(problem([](Json &j) { j["kernels"][0]["values"][1][0] = "$tiles"; }),
+            "m.json: kernels[0].values[1]: the name \"$tiles\" is taken by values[0]; expected one of its own");
   EXPECT_NE(problem([](Json &j) { j["kernels"][0]["values"] = 3; }).find("kernels[0].values"), std::string::npos);
 }
 

@@ -136,9 +136,28 @@ TEST_F(EmulateCommand, LimitEndsAnEndlessLoop) {
   EXPECT_NE(err.find("more than 6000 warp instructions"), std::string::npos) << err;
   setenv("FOVEA_EMULATE_LIMIT", "soon", 1);
   EXPECT_EQ(run({path("endless.ptx"), "--launch", path("launch.json")}, nullptr, &err), 2);
-  EXPECT_NE(err.find("FOVEA_EMULATE_LIMIT=soon: expected a number"), std::string::npos) << err;
+  EXPECT_NE(err.find("FOVEA_EMULATE_LIMIT=soon: expected a number from 1 to 18446744073709551615"), std::string::npos) << err;
   EXPECT_EQ(err.find("launch file"), std::string::npos) << err;
   unsetenv("FOVEA_EMULATE_LIMIT");
+}
+
+TEST_F(EmulateCommand, RefusesAWrongEnvironment) {
+  struct Case { const char *name, *value, *message; } cases[] = {
+      {"FOVEA_EMULATE_DETECT", "banana", "FOVEA_EMULATE_DETECT=banana: expected 0 or 1"},
+      {"FOVEA_EMULATE_DETECT", "2", "FOVEA_EMULATE_DETECT=2: expected 0 or 1"},
+      {"FOVEA_EMULATE_LIMIT", "0", "FOVEA_EMULATE_LIMIT=0: expected a number from 1 to 18446744073709551615"},
+      {"FOVEA_EMULATE_SEED", "99999999999999999999", "FOVEA_EMULATE_SEED=99999999999999999999: expected a number from 0 to 18446744073709551615"},
+      {"FOVEA_EMULATE_THREADS", "4294967297", "FOVEA_EMULATE_THREADS=4294967297: expected a number from 0 to 1024"},
+      {"FOVEA_EMULATE_ASYNC", "soon", "FOVEA_EMULATE_ASYNC=soon: expected lazy, eager or random"}};
+  for (const Case &c : cases) {
+    std::string err;
+    setenv(c.name, c.value, 1);
+    EXPECT_EQ(run({path("k.ptx"), "--launch", path("launch.json")}, nullptr, &err), 2);
+    EXPECT_NE(err.find(c.message), std::string::npos) << err;
+    setenv(c.name, "", 1);
+    EXPECT_EQ(run({path("k.ptx"), "--launch", path("launch.json")}, nullptr, &err), 0) << err;
+    unsetenv(c.name);
+  }
 }
 
 TEST_F(EmulateCommand, RefusesAWrongCommandLine) {
@@ -151,7 +170,14 @@ TEST_F(EmulateCommand, RefusesAWrongCommandLine) {
   says({"--launch"}, "'--launch' needs a value");
   says({"--colour"}, "unknown option '--colour'");
   says({"a.ptx", "b.ptx"}, "more than one PTX file");
-  says({"--launch", "x", "--limit", "-1"}, "'--limit' needs a number, found '-1'");
+  says({"--launch", "x", "--limit", "-1"}, "'--limit' needs a number from 1 to 18446744073709551615, found '-1'");
+  says({"--launch", "x", "--limit", "0"}, "'--limit' needs a number from 1 to 18446744073709551615, found '0'");
+  says({"--launch", "x", "--seed", "18446744073709551616"}, "'--seed' needs a number from 0 to 18446744073709551615, found '18446744073709551616'");
+  says({"--launch", "x", "--threads", "4294967297"}, "'--threads' needs a number from 0 to 1024, found '4294967297'");
+  says({"--launch", "x", "-o", ""}, "'-o' needs a value, found an empty one");
+  says({"--launch", "x", "--async", ""}, "'--async' needs a value, found an empty one");
+  says({"--launch", "x", "--launch", "y"}, "'--launch' is given twice");
+  says({"--launch", "x", "--detect", "--detect"}, "'--detect' is given twice");
   says({"--launch", "x", "--report", "xml"}, "--report is text or json, found 'xml'");
   says({"--launch", "x", "--detect", "--trace", "t"}, "--detect and --trace each watch the whole launch; give one of them");
   says({path("k.ptx"), "--launch", path("none.json")}, path("none.json") + ": cannot be opened");
