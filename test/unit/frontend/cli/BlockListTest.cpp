@@ -5,9 +5,11 @@
 #include "frontend/cli/Execution.h"
 #include "frontend/cli/Session.h"
 
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace fovea;
 
@@ -19,7 +21,8 @@ protected:
   void SetUp() override {
     setenv("FOVEA_EMULATE_DETECT", "1", 1);
     auto [target, rows] = GetParam();
-    path = testing::TempDir() + "lists_" + target + ".attn";
+    // Tests of this file run side by side, each in a process of its own, and write different specs.
+    path = testing::TempDir() + "lists_" + std::to_string(getpid()) + ".attn";
     std::ofstream(path) << "attention lists {\n  q, k, v : bf16 [" << rows << ", 2 heads, 64]\n"
                         << "  pattern : blocks(64, 128, picks)\n  emit : forward(lse)\n}\n";
     Expected<cli::DeviceChoice> choice = cli::chooseDevice(std::string("emulator:") + target, target);
@@ -30,6 +33,8 @@ protected:
     size.batch = 2, size.shortest = size.longest = 300;
     inputs = *randomInputs(cli::Session::forwardOf(*loaded.spec), size);
   }
+
+  void TearDown() override { std::remove(path.c_str()); }
 
   int32_t *entries() { return reinterpret_cast<int32_t *>(inputs.at("picks").bytes.data()); }
   size_t count() { return inputs.at("picks").bytes.size() / 4; }
