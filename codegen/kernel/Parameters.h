@@ -16,6 +16,8 @@ namespace fovea::codegen {
 inline constexpr int kBoxRows = 32, kTailRows = 4;
 /// Keys and values of the heads that a kernel works on at a time: what an H200 keeps in L2 (50 MB) beside the rest.
 inline constexpr int64_t kItemL2Bytes = 36 << 20;
+/// Items for each SM that a group of heads should hold, and heads whose keys may come from memory again for that.
+inline constexpr int64_t kItemsOfGroup = 5, kHeadsOfGroup = 16;
 /// Keys that a part of a tile has at least behind a full chip: to begin and end a part costs as much as about 500 keys.
 inline constexpr int64_t kPartKeys = 2048;
 
