@@ -190,6 +190,21 @@ bool passesLoads(const Function &fn, const Mutant &m, const Flow &) {
   return true;
 }
 
+/// An mbarrier wait moved behind atomics that nobody's earlier access conflicts with: there is nothing that it would have put
+/// before them, and between them and the new place the thread tells nobody anything.
+bool passesOwnAtomics(const Function &fn, const Mutant &m, const Sharing &sharing) {
+  const Instruction &i = fn.body[m.index];
+  if (!is(i, "mbarrier", ".try_wait") || m.change != Change::Moved || m.what.rfind("moved behind line ", 0) != 0 || !sharing.watched)
+    return false;
+  const uint32_t last = uint32_t(std::stoul(m.what.substr(18)));
+  for (size_t k = m.index + 1; k < fn.body.size() && uint32_t(fn.body[k].line) <= last; ++k) {
+    const Instruction &o = fn.body[k];
+    if (isSync(o) || (isAccess(o) && (!(is(o, "atom") || is(o, "red")) || sharing.after.count(uint32_t(o.line)))))
+      return false;
+  }
+  return true;
+}
+
 /// wgmma.fence is owed when another instruction used a register of the wgmma since the last fence (PTX ISA, wgmma.fence).
 /// Here the wgmmas up to the next fence have none that anything named since the one before.
 bool registersUntouched(const Function &fn, const Mutant &m, const Flow &flow) {
@@ -254,6 +269,8 @@ std::string harmless(const Function &fn, const Mutant &m, const std::set<uint32_
   Flow flow(fn);
   if (laterWaitBeforeWrites(fn, m, flow, sharing))
     return "a later wait suffices";
+  if (passesOwnAtomics(fn, m, sharing))
+    return "passes its own atomics";
   for (const Rule &r : kRules)
     if (r.proves(fn, m, flow))
       return r.name;

@@ -25,17 +25,19 @@ SPEC = """attention case {{
 
 DENSE = [["--batch", "1", "--seq", "300"], ["--batch", "2", "--seq", "256"], ["--batch", "24", "--seq", "20"], ["--batch", "1", "--seq", "650"]]
 JAGGED = [["--batch", "3", "--lengths", "100:300"], ["--batch", "1", "--seq", "256"], ["--batch", "24", "--lengths", "0:40"], ["--batch", "1", "--seq", "650"]]
+# Keys in parts, and last items of 74 queries: two heads in 148 rows, of which 20 are in a second tile. (650 leaves 20 in a first one.)
+SECOND = ["--batch", "1", "--seq", "714"]
 # Few rows behind many keys: an item's last warp groups have none, and its diagonal crosses two key blocks.
 APART = ["--batch", "3", "--lengths", "q_offsets=90,90,70", "--lengths", "kv_offsets=150,406,330"]
 FLASH = {  # tensors, pattern, score, softmax, inputs: several key blocks, full tiles, more items than any ring has slots, more blocks than slots
     "dense-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "exact", DENSE),
     "maxfree-128": ("q, k, v : bf16 [batch, seq, 2 heads, 128]", "full", "", "max_free", DENSE),
     "maxfree-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "max_free", DENSE),
-    "causal-gqa-128": ("q : bf16 [jagged q_offsets, 2 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 1 heads, 128]", "causal", "", "exact", JAGGED + [APART]),
-    # Queries and keys of their own lengths: the first blocks only others see, and diagonals that cross two.
+    "causal-gqa-128": ("q : bf16 [jagged q_offsets, 2 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 1 heads, 128]", "causal", "", "exact", JAGGED + [APART, SECOND]),
+    # Queries and keys of their own lengths: the first blocks only others see, diagonals that cross two, and two whole blocks in a row.
     "window-apart-64": ("q : bf16 [batch, n_q, 2 heads, 64]\n  k, v : bf16 [batch, n_k, 2 heads, 64]", "causal & window(300)", "  score : softcap(s * scale, 5)\n", "exact",
                         [["--batch", batch, "--lengths", f"n_q={q}:{q}", "--lengths", f"n_k={k}:{k}"]
-                         for batch, q, k in (("1", 400, 400), ("24", 20, 20), ("1", 410, 410), ("1", 300, 530), ("1", 650, 650))])}
+                         for batch, q, k in (("1", 400, 400), ("24", 20, 20), ("1", 410, 410), ("1", 300, 530), ("1", 650, 650), ("1", 5, 400))])}
 FLASH_SPEC = """attention case {{
   {tensors}
   pattern : {pattern}
