@@ -56,12 +56,16 @@ class Run:
     def tensor_map(self, m):
         n = len(m["dims"])
         raw, at = aligned(128)
-        check(cu.cuTensorMapEncodeTiled(
-            C.c_void_p(at), TYPES[m["dtype"]], n, C.c_void_p(self.pointer(m)), (C.c_uint64 * n)(*m["dims"]),
-            (C.c_uint64 * max(1, n - 1))(*(m["strides"] or [0])), (C.c_uint32 * n)(*m["box"]),
-            (C.c_uint32 * n)(*m.get("element_strides", [1] * n)), INTERLEAVE[m.get("interleave", "none")],
-            SWIZZLE[m.get("swizzle", "none")], PROMOTION[m.get("l2_promotion", "none")], m.get("oob_fill", "zero") == "nan"),
-            f"tensor map of {m['buffer']}")
+        common = (C.c_void_p(at), TYPES[m["dtype"]], n, C.c_void_p(self.pointer(m)), (C.c_uint64 * n)(*m["dims"]),
+                  (C.c_uint64 * max(1, n - 1))(*(m["strides"] or [0])))
+        behind = ((C.c_uint32 * n)(*m.get("element_strides", [1] * n)), INTERLEAVE[m.get("interleave", "none")],
+                  SWIZZLE[m.get("swizzle", "none")], PROMOTION[m.get("l2_promotion", "none")], m.get("oob_fill", "zero") == "nan")
+        if "im2col" in m:
+            i = m["im2col"]
+            check(cu.cuTensorMapEncodeIm2col(*common, (C.c_int * (n - 2))(*i["lower"]), (C.c_int * (n - 2))(*i["upper"]), i["channels"],
+                                             i["pixels"], *behind), f"im2col map of {m['buffer']}")
+            return C.string_at(at, 128)
+        check(cu.cuTensorMapEncodeTiled(*common, (C.c_uint32 * n)(*m["box"]), *behind), f"tensor map of {m['buffer']}")
         return C.string_at(at, 128)
 
     def encode(self, p):

@@ -105,7 +105,7 @@ struct Runner {
   }
 
   std::vector<uint8_t> tensorMap(const Json &m) {
-    keys(m, "tensor_map", {"buffer", "offset", "dtype", "dims", "strides", "box", "element_strides", "interleave", "swizzle", "l2_promotion", "oob_fill"});
+    keys(m, "tensor_map", {"buffer", "offset", "dtype", "dims", "strides", "box", "im2col", "element_strides", "interleave", "swizzle", "l2_promotion", "oob_fill"});
     static const std::map<std::string, int> types = {
         {"u8", 0}, {"u16", 1}, {"u32", 2}, {"i32", 3}, {"s32", 3}, {"u64", 4}, {"i64", 5}, {"s64", 5}, {"f16", 6}, {"f32", 7}, {"f64", 8}, {"bf16", 9},
         {"f32_ftz", 10}, {"tf32", 11}, {"tf32_ftz", 12}, {"b4x16", 13}, {"b4x16_p64", 14}, {"b6x16_p32", 15}};
@@ -113,12 +113,14 @@ struct Runner {
     static const std::map<std::string, int> promotions = {{"none", 0}, {"64B", 1}, {"128B", 2}, {"256B", 3}};
     static const std::map<std::string, int> interleaves = {{"none", 0}, {"16B", 1}, {"32B", 2}};
     static const std::map<std::string, int> fills = {{"zero", 0}, {"nan", 1}};
-    for (const char *k : {"buffer", "dtype", "dims", "box"})
+    for (const char *k : {"buffer", "dtype", "dims"})
       if (!m.contains(k))
         fail(std::string("tensor_map: '") + k + "' is missing");
+    if (m.contains("box") == m.contains("im2col"))
+      fail(std::string("tensor_map: expected either 'box' or 'im2col', found ") + (m.contains("box") ? "both" : "neither"));
     auto dims = numbers<uint64_t>(m["dims"], "dims");
     std::vector<uint64_t> strides = m.contains("strides") ? numbers<uint64_t>(m["strides"], "strides") : std::vector<uint64_t>();
-    auto box = numbers<uint32_t>(m["box"], "box");
+    auto box = m.contains("box") ? numbers<uint32_t>(m["box"], "box") : std::vector<uint32_t>(dims.size(), 1);
     std::vector<uint32_t> es = m.contains("element_strides") ? numbers<uint32_t>(m["element_strides"], "element_strides") : std::vector<uint32_t>(dims.size(), 1);
     if (dims.empty() || dims.size() > 5 || box.size() != dims.size() || es.size() != dims.size() || strides.size() + 1 != dims.size())
       fail("tensor_map: dims, box and element_strides have one entry a dimension (1 to 5), strides one less");
@@ -135,6 +137,19 @@ struct Runner {
     a.l2Promotion = named(m, "l2_promotion", promotions, 0);
     a.oobFill = named(m, "oob_fill", fills, 0);
     a.hasSubByteAndAtoms = chip->major >= 10;
+    std::vector<int32_t> lower, upper;
+    if (m.contains("im2col")) {
+      const Json &j = m["im2col"];
+      keys(j, "tensor_map.im2col", {"lower", "upper", "channels", "pixels"});
+      for (const char *k : {"lower", "upper", "channels", "pixels"})
+        if (!j.contains(k))
+          fail(std::string("tensor_map.im2col: '") + k + "' is missing");
+      lower = numbers<int32_t>(j["lower"], "lower"), upper = numbers<int32_t>(j["upper"], "upper");
+      if (dims.size() < 3 || lower.size() + 2 != dims.size() || upper.size() != lower.size())
+        fail("tensor_map.im2col: of 3 to 5 dimensions, lower and upper have one entry for each between the first and the last");
+      a.lowerCorner = lower.data(), a.upperCorner = upper.data();
+      a.channelsPerPixel = uint32_t(number(j["channels"], "channels")), a.pixelsPerColumn = uint32_t(number(j["pixels"], "pixels"));
+    }
     TensorMap map;
     std::string bad = validateTensorMap(a, map);
     if (!bad.empty())

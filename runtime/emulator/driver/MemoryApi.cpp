@@ -169,6 +169,24 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes,
   return CUDA_SUCCESS;
 }
 
+/// The end of both ways to encode a map.
+static CUresult encodeMap(const char *function, CUtensorMap *map, emulator::TensorMapArguments &a) {
+  std::lock_guard<std::recursive_mutex> hold(state().lock);
+  // Which types exist depends on the chip; without a context the first device's counts.
+  CUctx_st *c = currentContext();
+  auto &devices = state().devices;
+  if (!devices.empty())
+    a.hasSubByteAndAtoms = devices[c ? size_t(c->device) : 0]->chip->major >= 10;
+  emulator::TensorMap decoded;
+  std::string broken = emulator::validateTensorMap(a, decoded);
+  if (!broken.empty()) {
+    say(function + (": " + broken));
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  emulator::encodeTensorMap(decoded, reinterpret_cast<uint8_t *>(map));
+  return CUDA_SUCCESS;
+}
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
                                 const uint32_t *box, const uint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
@@ -185,27 +203,28 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, uint
   a.swizzle = int(swizzle);
   a.l2Promotion = int(l2Promotion);
   a.oobFill = int(oobFill);
-  {
-    // Which types exist depends on the chip; without a context the first device's counts.
-    std::lock_guard<std::recursive_mutex> hold(state().lock);
-    CUctx_st *c = currentContext();
-    auto &devices = state().devices;
-    if (!devices.empty())
-      a.hasSubByteAndAtoms = devices[c ? size_t(c->device) : 0]->chip->major >= 10;
-  }
-  emulator::TensorMap decoded;
-  std::string broken = emulator::validateTensorMap(a, decoded);
-  if (!broken.empty()) {
-    std::lock_guard<std::recursive_mutex> hold(state().lock);
-    say("cuTensorMapEncodeTiled: " + broken);
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  emulator::encodeTensorMap(decoded, reinterpret_cast<uint8_t *>(map));
-  return CUDA_SUCCESS;
+  return encodeMap("cuTensorMapEncodeTiled", map, a);
 }
-CUresult cuTensorMapEncodeIm2col(CUtensorMap *, CUtensorMapDataType, uint32_t, void *, const uint64_t *, const uint64_t *, const int *, const int *, uint32_t,
-                                 uint32_t, const uint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  return notSupported("cuTensorMapEncodeIm2col");
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
+                                 const int *lowerCorner, const int *upperCorner, uint32_t channels, uint32_t pixels, const uint32_t *elementStrides,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
+  NEED(map && host(map) % 64 == 0 && lowerCorner && upperCorner)
+  emulator::TensorMapArguments a;
+  a.type = int(type);
+  a.rank = rank;
+  a.address = host(address);
+  a.dims = dims;
+  a.strides = strides;
+  a.elementStrides = elementStrides;
+  a.interleave = int(interleave);
+  a.swizzle = int(swizzle);
+  a.l2Promotion = int(l2Promotion);
+  a.oobFill = int(oobFill);
+  a.lowerCorner = lowerCorner;
+  a.upperCorner = upperCorner;
+  a.channelsPerPixel = channels;
+  a.pixelsPerColumn = pixels;
+  return encodeMap("cuTensorMapEncodeIm2col", map, a);
 }
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
   NEED(map && host(map) % 64 == 0 && host(address) % 16 == 0)

@@ -11,10 +11,10 @@ struct TensorForm : Extra {
   BoxDirection direction = BoxDirection::Load;
   ReduceOp op = ReduceOp::Add;
   uint8_t rank = 1, coordinates = 1;
-  bool fourRows = false, multicast = false, pair = false;
+  bool fourRows = false, im2col = false, multicast = false, pair = false;
   bool wideShared = true, wideMap = true, wideBar = true;
   int64_t offsetShared = 0, offsetMap = 0, offsetBar = 0;
-  uint32_t coords[6] = {};
+  uint32_t coords[6] = {}, offsets[3] = {};
 };
 
 struct TensorLoad : AsyncOp {
@@ -121,6 +121,9 @@ Step tensorCopy(Warp &w, const Inst &i) {
         for (int k = 0; k < f.rank; ++k)
           at.coords[k] = int32_t(w.reg<uint32_t>(f.coords[k])[l]);
       }
+      at.im2col = f.im2col;
+      for (int k = 0; f.im2col && k < f.rank - 2; ++k)
+        at.offsets[k] = w.reg<uint16_t>(f.offsets[k])[l];
       SharedPlace data = sharedPlace(w, Where::Shared, addressOf(w, i.r[1], f.wideShared, f.offsetShared, l), 1, l, "tensor copy");
       checkBox(map, at, data.offset, f.direction);
       if (f.direction == BoxDirection::Load) {
@@ -261,8 +264,13 @@ void decodeTensorCopy(Decoder &d, bool reduce) {
     d.fail("a tensor copy goes between .global and shared memory");
   bool load = where[0] == 1;
   int mode = d.mods.oneOf({".tile", ".tile::gather4", ".tile::scatter4", ".im2col", ".im2col::w", ".im2col::w::128", ".im2col_no_offs"});
-  if (mode >= 3)
-    d.fail("im2col tensor copies are not supported");
+  if (mode == 4 || mode == 5)
+    d.fail("im2col::w tensor copies are not supported");
+  if (mode == 6 || (mode == 3 && !load))
+    d.fail("im2col stores and reductions (.im2col_no_offs) are not supported");
+  f->im2col = mode == 3;
+  if (f->im2col && f->rank < 3)
+    d.fail("im2col copies have .3d, .4d or .5d");
   f->fourRows = mode == 1 || mode == 2;
   if (f->fourRows && (f->rank != 2 || (mode == 1) != load || reduce))
     d.fail("gather4 loads and scatter4 stores of .2d only");
@@ -279,7 +287,7 @@ void decodeTensorCopy(Decoder &d, bool reduce) {
       d.fail("a reduction needs an operation");
     f->op = ReduceOp(k);
   }
-  size_t want = (load ? 3 : 2) + (f->multicast ? 1 : 0) + (hint ? 1 : 0);
+  size_t want = (load ? 3 : 2) + (f->im2col ? 1 : 0) + (f->multicast ? 1 : 0) + (hint ? 1 : 0);
   d.count(want, want);
   const Operand &tensor = d.op(load ? 1 : 0);
   if (tensor.kind != Operand::Address || tensor.parts.size() != 2)
@@ -307,7 +315,14 @@ void decodeTensorCopy(Decoder &d, bool reduce) {
   if (load) {
     bar = d.address(d.op(2));
     if (f->multicast)
-      mask = d.src(d.op(3), Type::U16);
+      mask = d.src(d.op(f->im2col ? 4 : 3), Type::U16);
+  }
+  if (f->im2col) {
+    const Operand &offsets = d.op(3);
+    if (offsets.kind != Operand::Vector || offsets.parts.size() != size_t(f->rank - 2))
+      d.fail("im2col copies of ." + std::to_string(f->rank) + "d take " + std::to_string(f->rank - 2) + " offsets in { }");
+    for (int k = 0; k < f->rank - 2; ++k)
+      f->offsets[k] = d.src(offsets.parts[size_t(k)], Type::U16);
   }
   f->wideShared = shared.wide, f->offsetShared = shared.offset, f->wideMap = map.wide, f->offsetMap = map.offset;
   f->wideBar = bar.wide, f->offsetBar = bar.offset;

@@ -1,5 +1,5 @@
 # test/conformance/cases/boxes.py - one tensor copy a kernel: boxes, bounds, strides, swizzles, reductions, written as PTX here
-"""All of these kernels are for sm_90a, so that the same files are run on an H200. Shared memory is filled first and written back
+"""Apart from im2col's, which stand in both chips' lists, these kernels are for sm_90a, so that the same files are run on an H200. Shared memory is filled first and written back
 whole, so that gaps must stay as they were; the expected bytes are worked out element by element."""
 import itertools
 import numpy as np
@@ -17,7 +17,7 @@ class Form(Kernel):
     """A kernel whose PTX is made here."""
 
     def __init__(self, name, text):
-        super().__init__("boxes", name, dict(chip="sm_90a", function="box_form", signature={}, constexprs={}, meta=dict(
+        super().__init__("boxes", name, dict(chip="sm_100a" if ".target sm_100a" in text else "sm_90a", function="box_form", signature={}, constexprs={}, meta=dict(
             name="form", num_warps=4, num_ctas=1, shared=0)))
         self.text = text
 
@@ -162,6 +162,47 @@ def add_load(name, dtype, dims, box, start, steps=None, swizzle="none", nan=Fals
     FORMS["load_" + name] = (program(copy, waits, DUMP), build)
 
 
+def add_im2col(name, dtype, dims, channels, pixels, lower, upper, start, offsets, steps=None, swizzle="none", nan=False, chip="sm_90a", dst="shared::cta"):
+    """Dimensions C, W, (H, (D,)) N. What is expected follows the convolution: all places of a filter's corner in order, of which the
+    copy takes `pixels` from `start` on."""
+    n, size, where = len(dims), np.dtype(TYPES[dtype]).itemsize, 1024
+    steps = steps or [1] * n
+    setup, regs = coordinates(start)
+    shifts = "\n".join(f"  mov.b16 %h{k}, {o};" for k, o in enumerate(offsets))
+    copy = f"""{setup}
+{shifts}
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {channels * pixels * size};
+  add.u32 %r8, %r1, {where};
+  cp.async.bulk.tensor.{n}d.{dst}.global.im2col.mbarrier::complete_tx::bytes [%r8], [%rd2, {{{regs}}}], [bar], {{{", ".join(f"%h{k}" for k in range(n - 2))}}};"""
+    waits = "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n  @!%p2 bra WAIT;"
+    text = program(copy, waits, DUMP).replace(".version 8.4", ".version 8.6").replace("sm_90a", chip).replace("  .reg .b32 %r<20>;", "  .reg .b16 %h<4>;\n  .reg .b32 %r<20>;")
+
+    def build(rng):
+        source = tensor(rng, dtype, dims)
+        image = rng.integers(0, 256, SIZE).astype(np.uint8)
+        result = image.copy()
+        fill = np.frombuffer(np.array([0x7FF7] * 4, np.uint16).tobytes() if nan else bytes(8), np.uint8)[:size]
+        axes = [range(low, count + high, step) for low, high, count, step in zip(lower, upper, dims[1:-1], steps[1:-1])]
+        corners = [c for image_ in range(dims[-1] + pixels) for c in itertools.product([image_], *axes[::-1])]
+        first = corners.index(tuple(start[:0:-1]))
+        for pixel, (image_, *corner) in enumerate(corners[first:first + pixels]):
+            at = [c + o for c, o in zip(corner, offsets[::-1])]
+            inside = image_ < dims[-1] and all(0 <= c < count for c, count in zip(at, dims[-2:0:-1]))
+            for e in range(channels):
+                c = start[0] + e
+                linear = where + pixel * max(channels * size, SPAN[swizzle]) + e * size
+                if SPAN[swizzle]:
+                    linear ^= (linear // 128 & SPAN[swizzle] // 16 - 1) * 16
+                element = source[(image_, *at, c)].tobytes() if inside and 0 <= c < dims[0] else fill.tobytes()
+                result[linear:linear + size] = np.frombuffer(element, np.uint8)
+        spec = tensor_map(dtype, dims, None, steps, swizzle, nan, "source")
+        del spec["tensor_map"]["box"]
+        spec["tensor_map"]["im2col"] = dict(lower=lower, upper=upper, channels=channels, pixels=pixels)
+        args = dict(source=given(source.reshape(-1).view(np.uint8), "u8"), image=given(image, "u8"), result=out(result, "u8"))
+        return Case((1,), args, [spec, {"buffer": "image"}, {"buffer": "result"}])
+    FORMS["im2col_" + name] = (text, build)
+
+
 def add_store(name, dtype, dims, box, start, op=None, steps=None, swizzle="none", where=1024):
     steps = steps or [1] * len(dims)
     size = np.dtype(TYPES[dtype]).itemsize
@@ -222,6 +263,16 @@ for step in (2, 3, 7, 8):
     add_load(f"steps_{step}", "u16", [32, 40], [32, 16], [0, 3], steps=[1, step])
     add_load(f"steps_{step}_3d", "u16", [32, 20, 9], [16, 8, 5], [8, -4, 1], steps=[1, step, 2])
 add_store("steps", "u16", [32, 40], [32, 16], [0, 3], steps=[1, 3])
+for chip in ("sm_90a", "sm_100a"):
+    tail = "" if chip == "sm_90a" else "_sm_100a"
+    add_im2col("3d" + tail, "f16", [24, 9, 3], 16, 20, [-1], [-1], [8, 2, 1], [1], chip=chip)                      # runs into the last image's end
+    add_im2col("4d" + tail, "bf16", [64, 9, 6, 5], 32, 64, [-1, -1], [-1, -1], [32, 7, 3, 0], [2, 1], swizzle="64B", chip=chip)
+    add_im2col("5d" + tail, "f32", [8, 5, 4, 3, 4], 8, 60, [-1, -2, 0], [-1, 1, -1], [0, 3, -2, 1, 1], [1, 2, 1], swizzle="128B", chip=chip)
+add_im2col("steps", "u16", [16, 8, 14, 4], 16, 32, [-1, -1], [-1, -1], [0, 5, 7, 1], [1, 1], steps=[1, 2, 2, 1])  # the ISA's figure of strides
+add_im2col("steps_5d", "u8", [32, 7, 6, 5, 2], 16, 50, [0, -1, -1], [-2, -1, 0], [16, 3, 1, -1, 0], [2, 0, 1], steps=[1, 3, 2, 1, 1], swizzle="32B")
+add_im2col("nan", "f32", [20, 6, 5, 2], 16, 40, [-2, -1], [1, 1], [8, -2, -1, 1], [0, 0], nan=True)
+add_im2col("channels", "f16", [20, 6, 5, 2], 16, 10, [0, 0], [0, 0], [16, 2, 1, 0], [0, 1])                       # beyond the last channel
+add_im2col("cluster", "u32", [8, 300, 2], 8, 256, [-100], [50], [0, 40, 0], [60], dst="shared::cluster")
 for dtype, ops in (("u32", ("add", "min", "max", "inc", "dec", "and", "or", "xor")), ("i32", ("add", "min", "max", "and", "or", "xor")),
                    ("u64", ("add", "min", "max", "and", "or", "xor")), ("i64", ("min", "max")), ("f16", ("add", "min", "max")), ("bf16", ("add", "min", "max")),
                    ("f32", ("add",))):

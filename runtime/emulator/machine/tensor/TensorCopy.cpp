@@ -10,6 +10,53 @@ namespace {
 /// The 16-bit pattern that out-of-bounds elements get under NaN fill (seen for bf16 on an H200; NaN in every float type).
 constexpr uint16_t nanPattern = 0x7FF7;
 
+/// Calls fn(inside the tensor, address of the row's element 0 along the innermost dimension) for the rows of a box, in order.
+template <typename Fn> void forEachRow(const TensorMap &map, const BoxPosition &at, Fn &&fn) {
+  if (map.im2col) {
+    int64_t pixel[5] = {};
+    for (unsigned d = 1; d != map.rank; ++d)
+      pixel[d] = at.coords[d];
+    const unsigned images = map.rank - 1;
+    for (uint32_t k = 0; k != map.pixels; ++k) {
+      bool inside = true;
+      uint64_t base = map.address;
+      for (unsigned d = 1; d != map.rank; ++d) {
+        int64_t c = pixel[d] + (d != images ? at.offsets[d - 1] : 0);
+        inside &= c >= 0 && uint64_t(c) < map.dims[d];
+        base += uint64_t(c) * map.strides[d - 1];
+      }
+      fn(inside, base);
+      unsigned d = 1;
+      for (; d != images; ++d) {
+        pixel[d] += map.elementStrides[d];
+        if (pixel[d] <= int64_t(map.dims[d]) - 1 + map.upper[d - 1])
+          break;
+        pixel[d] = map.lower[d - 1];
+      }
+      if (d == images)
+        ++pixel[images];
+    }
+    return;
+  }
+  uint32_t counts[5] = {1, 1, 1, 1, 1};
+  for (unsigned i = 1; i != map.rank; ++i)
+    counts[i] = at.fourRows ? 4 : boxCount(map, i);
+  for (uint32_t i4 = 0; i4 != counts[4]; ++i4)
+    for (uint32_t i3 = 0; i3 != counts[3]; ++i3)
+      for (uint32_t i2 = 0; i2 != counts[2]; ++i2)
+        for (uint32_t i1 = 0; i1 != counts[1]; ++i1) {
+          const uint32_t index[5] = {0, i1, i2, i3, i4};
+          bool inside = true;
+          uint64_t base = map.address;
+          for (unsigned d = 1; d != map.rank; ++d) {
+            int64_t c = at.fourRows ? int64_t(at.rows[index[d]]) : int64_t(at.coords[d]) + int64_t(index[d]) * map.elementStrides[d];
+            inside &= c >= 0 && uint64_t(c) < map.dims[d];
+            base += uint64_t(c) * map.strides[d - 1];
+          }
+          fn(inside, base);
+        }
+}
+
 /// Calls fn(BoxRun) for every piece; a template, so that copies pay no indirect call.
 template <typename Fn> void walkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction, Fn &&fn) {
   bool padded = map.type == MapType::U4Align16 || map.type == MapType::U6Align16;
@@ -17,9 +64,6 @@ template <typename Fn> void walkBox(const TensorMap &map, const BoxPosition &at,
   uint32_t inner = map.box[0] * sharedWidth / 8;
   uint32_t pitch = map.swizzle == Swizzle::None ? inner : std::max(inner, spanOf(map.swizzle));
   unsigned atom = atomOf(map.swizzle);
-  uint32_t counts[5] = {1, 1, 1, 1, 1};
-  for (unsigned i = 1; i != map.rank; ++i)
-    counts[i] = at.fourRows ? 4 : boxCount(map, i);
 
   // In-bounds elements of a row: [first, last) of the box's innermost dimension.
   int64_t first = std::max<int64_t>(0, -int64_t(at.coords[0]));
@@ -34,43 +78,32 @@ template <typename Fn> void walkBox(const TensorMap &map, const BoxPosition &at,
   }
 
   uint32_t row = 0;
-  for (uint32_t i4 = 0; i4 != counts[4]; ++i4)
-    for (uint32_t i3 = 0; i3 != counts[3]; ++i3)
-      for (uint32_t i2 = 0; i2 != counts[2]; ++i2)
-        for (uint32_t i1 = 0; i1 != counts[1]; ++i1, ++row) {
-          const uint32_t index[5] = {0, i1, i2, i3, i4};
-          bool rowInBounds = true;
-          uint64_t base = map.address;
-          for (unsigned d = 1; d != map.rank; ++d) {
-            int64_t c = at.fourRows ? int64_t(at.rows[index[d]]) : int64_t(at.coords[d]) + int64_t(index[d]) * map.elementStrides[d];
-            rowInBounds &= c >= 0 && uint64_t(c) < map.dims[d];
-            base += uint64_t(c) * map.strides[d - 1];
-          }
-          uint32_t linear = shared + row * pitch;
-          auto emit = [&](int64_t from, int64_t to, bool inBounds, bool overhang = false) { // elements
-            if (padded) {
-              for (int64_t e = from; e < to; e += 16)
-                fn(BoxRun{base + uint64_t((at.coords[0] + e) * int64_t(globalWidth) / 8), swizzle(map.swizzle, linear + uint32_t(e)),
-                          2 * globalWidth, inBounds, overhang});
-              return;
-            }
-            uint32_t byte = uint32_t(from * sharedWidth / 8), end = uint32_t(to * sharedWidth / 8);
-            uint64_t global = base + uint64_t(int64_t(at.coords[0]) * int64_t(globalWidth) / 8);
-            while (byte < end) {
-              uint32_t stop = map.swizzle == Swizzle::None ? end : std::min(end, (linear + byte) / atom * atom + atom - linear);
-              fn(BoxRun{global + byte, swizzle(map.swizzle, linear + byte), stop - byte, inBounds, overhang});
-              byte = stop;
-            }
-          };
-          if (!rowInBounds) {
-            emit(0, map.box[0], false);
-            continue;
-          }
-          emit(0, std::min<int64_t>(first, map.box[0]), false);
-          emit(first, last, true);
-          emit(last, touched, false, true);
-          emit(touched, map.box[0], false);
-        }
+  forEachRow(map, at, [&](bool rowInBounds, uint64_t base) {
+    uint32_t linear = shared + row++ * pitch;
+    auto emit = [&](int64_t from, int64_t to, bool inBounds, bool overhang = false) { // elements
+      if (padded) {
+        for (int64_t e = from; e < to; e += 16)
+          fn(BoxRun{base + uint64_t((at.coords[0] + e) * int64_t(globalWidth) / 8), swizzle(map.swizzle, linear + uint32_t(e)),
+                    2 * globalWidth, inBounds, overhang});
+        return;
+      }
+      uint32_t byte = uint32_t(from * sharedWidth / 8), end = uint32_t(to * sharedWidth / 8);
+      uint64_t global = base + uint64_t(int64_t(at.coords[0]) * int64_t(globalWidth) / 8);
+      while (byte < end) {
+        uint32_t stop = map.swizzle == Swizzle::None ? end : std::min(end, (linear + byte) / atom * atom + atom - linear);
+        fn(BoxRun{global + byte, swizzle(map.swizzle, linear + byte), stop - byte, inBounds, overhang});
+        byte = stop;
+      }
+    };
+    if (!rowInBounds) {
+      emit(0, map.box[0], false);
+      return;
+    }
+    emit(0, std::min<int64_t>(first, map.box[0]), false);
+    emit(first, last, true);
+    emit(last, touched, false, true);
+    emit(touched, map.box[0], false);
+  });
 }
 
 /// An overhang may lie behind the end of a buffer, where a chip finds the allocator's padding.
@@ -91,10 +124,7 @@ void checkShared(SharedSpan smem, const BoxRun &run) {
 
 /// 256^5 elements of 64 bits still fit.
 static uint64_t fullBytes(const TensorMap &map, const BoxPosition &at) {
-  uint64_t elements = map.box[0];
-  for (unsigned i = 1; i != map.rank; ++i)
-    elements *= at.fourRows ? 4 : boxCount(map, i);
-  return elements * sharedBits(map.type) / 8;
+  return map.box[0] * (at.fourRows ? 4 : boxRows(map)) * sharedBits(map.type) / 8;
 }
 
 uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) {
@@ -103,6 +133,17 @@ uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) {
 }
 
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction) {
+  if (at.im2col != map.im2col)
+    throw Fault(std::string("tensor copy of ") + (at.im2col ? "im2col pixels needs a tensor map of cuTensorMapEncodeIm2col" : "a tile needs a tensor map of cuTensorMapEncodeTiled") +
+                ", found one for " + (map.im2col ? "im2col" : "tiles"));
+  for (unsigned d = 1; map.im2col && d != map.rank - 1; ++d) {
+    if (int64_t last = int64_t(map.dims[d]) - 1 + map.upper[d - 1]; at.coords[d] < map.lower[d - 1] || at.coords[d] > last)
+      throw Fault("im2col copy starts at " + std::to_string(at.coords[d]) + " in dimension " + std::to_string(d) + ", outside of the bounding box: " +
+                  std::to_string(map.lower[d - 1]) + ".." + std::to_string(last));
+    if (unsigned most = map.rank == 3 ? 65535 : map.rank == 4 ? 255 : 31; at.offsets[d - 1] > most)
+      throw Fault("im2col offset in dimension " + std::to_string(d) + " is " + std::to_string(at.offsets[d - 1]) + ", expected 0.." + std::to_string(most) + " of rank " +
+                  std::to_string(map.rank));
+  }
   if (shared % 128)
     throw Fault("tensor copy needs a shared address that is a multiple of 128 bytes, found offset " + std::to_string(shared));
   if (fullBytes(map, at) > 232448)
@@ -141,7 +182,7 @@ static std::optional<WholeBox> wholeBox(const TensorMap &map, const BoxPosition 
   uint32_t width = sharedBits(map.type);
   WholeBox b;
   b.inner = map.box[0] * width / 8;
-  if (at.fourRows || width < 8 || map.type == MapType::U4Align16 || map.type == MapType::U6Align16 || b.inner % 16 || atomOf(map.swizzle) != 16 ||
+  if (at.fourRows || map.im2col || width < 8 || map.type == MapType::U4Align16 || map.type == MapType::U6Align16 || b.inner % 16 || atomOf(map.swizzle) != 16 ||
       spanOf(map.swizzle) < (map.swizzle == Swizzle::None ? 0 : b.inner))
     return std::nullopt;
   b.pitch = map.swizzle == Swizzle::None ? b.inner : spanOf(map.swizzle);
@@ -239,10 +280,7 @@ void boxTouches(const TensorMap &map, const BoxPosition &at, uint32_t shared, Bo
 void boxRange(const TensorMap &map, const BoxPosition &at, uint32_t shared, uint32_t limit, uint32_t &begin, uint32_t &end) {
   // Swizzles exchange bytes inside lines of 128: the lines that the box covers, unless they reach too far.
   uint32_t inner = map.box[0] * sharedBits(map.type) / 8, pitch = map.swizzle == Swizzle::None ? inner : std::max(inner, spanOf(map.swizzle));
-  uint64_t rows = 1;
-  for (unsigned d = 1; d != map.rank; ++d)
-    rows *= at.fourRows ? 4 : boxCount(map, d);
-  uint64_t last = shared + rows * pitch;
+  uint64_t last = shared + (at.fourRows ? 4 : boxRows(map)) * pitch;
   if (map.swizzle != Swizzle::None)
     last = (last + 127) / 128 * 128;
   if (shared % 128 == 0 && last <= limit) {

@@ -12,6 +12,8 @@ struct BoxPosition {
   int32_t coords[5] = {};
   bool fourRows = false;
   int32_t rows[4] = {};
+  bool im2col = false;      ///< the instruction says so; the map must say the same
+  uint16_t offsets[3] = {}; ///< of im2col, added to the pixels' W, H, D
 };
 
 /// A piece that is contiguous on both sides. `inBounds` false: outside the tensor (loads fill it, stores skip it).
@@ -30,7 +32,7 @@ uint32_t boxBytes(const TensorMap &map, const BoxPosition &at);
 
 enum class BoxDirection : uint8_t { Load, Store, Reduce };
 
-/// Throws Fault: a box that no CTA can hold, shared address not 128-byte aligned, innermost start not a multiple of 16 bytes, negative start of a
+/// Throws Fault: tile or im2col against the map, im2col from outside of the bounding box, a box that no CTA can hold, shared address not 128-byte aligned, innermost start not a multiple of 16 bytes, negative start of a
 /// store, gather4/scatter4 on an unsuited map, a load-only type in a store.
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction);
 

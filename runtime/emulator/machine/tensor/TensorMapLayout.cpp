@@ -59,7 +59,14 @@ void encodeTensorMap(const TensorMap &map, uint8_t out[128]) {
     setWord(out, 8 + i, uint32_t(map.dims[i] - 1));
     setField(out, 13, 3 * i, 3, map.elementStrides[i] - 1);
     out[55 + i] = uint8_t(map.box[i] - 1);
-    copied *= map.box[i] / map.elementStrides[i];
+    copied *= map.im2col ? map.box[i] : map.box[i] / map.elementStrides[i];
+  }
+  if (map.im2col) {
+    setField(out, 2, 22, 1, 1);
+    for (unsigned k = 0; k != 3; ++k)
+      setWord(out, 20 + k, uint32_t(uint16_t(map.lower[k])) | uint32_t(map.upper[k]) << 16);
+    setWord(out, 23, map.pixels);
+    copied *= map.pixels;
   }
   // Derived by the driver: the bytes of a box, and the alignment at which the swizzle pattern starts anew.
   setWord(out, 16, uint32_t(copied / 8));
@@ -94,6 +101,13 @@ TensorMap decodeTensorMap(const uint8_t bytes[128]) {
     map.elementStrides[i] = field(word(bytes, 13), 3 * i, 3) + 1;
     map.box[i] = bytes[55 + i] + 1u;
   }
+  map.im2col = field(head, 22, 1);
+  for (unsigned k = 0; map.im2col && k != 3; ++k) {
+    map.lower[k] = int16_t(word(bytes, 20 + k));
+    map.upper[k] = int16_t(word(bytes, 20 + k) >> 16);
+  }
+  if (map.im2col && (map.rank < 3 || (map.pixels = word(bytes, 23)) > 1024 || !map.pixels))
+    throw Fault("tensor map for im2col has rank " + std::to_string(map.rank) + " and " + std::to_string(map.pixels) + " pixels, expected 3 to 5 and 1 to 1024");
   unsigned inner = map.box[0] * sharedBits(map.type) / 8;
   if (inner % 16)
     throw Fault("tensor map has a box of " + std::to_string(inner) +

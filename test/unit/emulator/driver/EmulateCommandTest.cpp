@@ -141,6 +141,22 @@ TEST_F(EmulateCommand, LimitEndsAnEndlessLoop) {
   unsetenv("FOVEA_EMULATE_LIMIT");
 }
 
+TEST_F(EmulateCommand, RefusesAWrongMap) {
+  auto says = [&](const std::string &map, const std::string &message) {
+    write("map.json", R"({"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "buffers": {"a": {"bytes": 4096, "fill": "zero"}}, "params": [{"tensor_map":
+      {"buffer": "a", "dtype": "u8", "dims": [16, 4, 4], "strides": [16, 64])" + map + "}}]}");
+    std::string err;
+    EXPECT_EQ(run({path("k.ptx"), "--launch", path("map.json")}, nullptr, &err), 2);
+    EXPECT_NE(err.find(message), std::string::npos) << err;
+  };
+  says("", "tensor_map: expected either 'box' or 'im2col', found neither");
+  says(R"(, "box": [16, 1, 1], "im2col": {})", "tensor_map: expected either 'box' or 'im2col', found both");
+  says(R"(, "im2col": {"lower": [0], "upper": [0], "channels": 16})", "tensor_map.im2col: 'pixels' is missing");
+  says(R"(, "im2col": {"lower": [0, 0], "upper": [0, 0], "channels": 16, "pixels": 4})",
+       "tensor_map.im2col: of 3 to 5 dimensions, lower and upper have one entry for each between the first and the last");
+  says(R"(, "im2col": {"lower": [0], "upper": [-4], "channels": 16, "pixels": 4})", "tensor_map: the pixel box must not be empty, found 0..-1 in dimension 1");
+}
+
 TEST_F(EmulateCommand, RefusesAWrongEnvironment) {
   struct Case { const char *name, *value, *message; } cases[] = {
       {"FOVEA_EMULATE_DETECT", "banana", "FOVEA_EMULATE_DETECT=banana: expected 0 or 1"},

@@ -192,6 +192,44 @@ TEST_F(TensorCopy, TouchesAreTheBytesThatMove) {
   }
 }
 
+/// The places of a filter's corner, W first, and what lies under them: C = 8 of u16, W = 4, H = 3, N = 2; places -1..2 and 0..2.
+TEST_F(TensorCopy, Im2colWalksTheBoundingBox) {
+  TensorMap m = map2d(MapType::U16, 8, 4, 16, 8, 1);
+  m.rank = 4;
+  m.dims = {{8, 4, 3, 2}}, m.strides = {{16, 64, 192}}, m.box = {{8, 1, 1, 1}};
+  m.im2col = true, m.pixels = 11;
+  m.lower = {{-1, 0, 0}}, m.upper = {{-1, 0, 0}};
+  BoxPosition p = at(0, 1, 1, 1);
+  p.im2col = true;
+  p.offsets[0] = 1;
+  loadBox(m, p, memory, smem, 1024);
+  EXPECT_EQ(boxBytes(m, p), 11u * 16);
+  // Corners (1,1) (2,1) | (-1,2) (0,2) (1,2) (2,2) of image 1, then image 2, which is not there; W is one further.
+  const int w[] = {2, 3, 0, 1, 2, 3}, h[] = {1, 1, 2, 2, 2, 2};
+  for (uint32_t k = 0; k != 6; ++k)
+    EXPECT_EQ(half(1024 + 16 * k), 96 + 32 * h[k] + 8 * w[k]) << k;
+  for (uint32_t k = 6; k != 11; ++k)
+    EXPECT_EQ(half(1024 + 16 * k), 0) << k;
+  EXPECT_EQ(shared[1024 + 11 * 16], 0xEE);
+
+  auto says = [&](const char *text) {
+    try {
+      loadBox(m, p, memory, smem, 1024);
+      ADD_FAILURE() << "not refused: " << text;
+    } catch (const Fault &fault) {
+      EXPECT_EQ(std::string(fault.what()), text);
+    }
+  };
+  p.coords[1] = 3;
+  says("im2col copy starts at 3 in dimension 1, outside of the bounding box: -1..2");
+  p.coords[1] = 1, p.offsets[1] = 256;
+  says("im2col offset in dimension 2 is 256, expected 0..255 of rank 4");
+  p.im2col = false;
+  says("tensor copy of a tile needs a tensor map of cuTensorMapEncodeTiled, found one for im2col");
+  m.im2col = false, p.im2col = true;
+  says("tensor copy of im2col pixels needs a tensor map of cuTensorMapEncodeIm2col, found one for tiles");
+}
+
 TEST_F(TensorCopy, StoreClipsAndScatters) {
   for (size_t i = 0; i != 4096; ++i)
     shared[i] = uint8_t(i * 7);

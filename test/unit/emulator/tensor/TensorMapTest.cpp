@@ -246,4 +246,60 @@ TEST(TensorMap, GarbageAndBadEditsFault) {
   EXPECT_THROW(replaceField(zero, MapField::GlobalAddress, 0, 8), Fault);
 }
 
+/// A map for im2col over C = 16, W = 9, H = 6, N = 5, to be spoilt.
+struct Im2col {
+  std::vector<uint64_t> dims = {16, 9, 6, 5}, strides = {32, 288, 1728};
+  std::vector<uint32_t> steps = {1, 1, 2, 1};
+  std::vector<int32_t> lower = {-1, -2}, upper = {-1, 1};
+  uint32_t channels = 16, pixels = 64;
+  std::string verdict(TensorMap &map) {
+    TensorMapArguments a;
+    a.type = int(MapType::BF16);
+    a.rank = uint32_t(dims.size());
+    a.address = 0x1000;
+    a.dims = dims.data(), a.strides = strides.data(), a.elementStrides = steps.data();
+    a.swizzle = 1;
+    a.lowerCorner = lower.data(), a.upperCorner = upper.empty() ? nullptr : upper.data();
+    a.channelsPerPixel = channels, a.pixelsPerColumn = pixels;
+    return validateTensorMap(a, map);
+  }
+  std::string verdict() {
+    TensorMap map;
+    return verdict(map);
+  }
+};
+
+TEST(TensorMap, Im2colSurvivesTheBytes) {
+  Im2col i;
+  TensorMap map;
+  ASSERT_EQ(i.verdict(map), "");
+  uint8_t bytes[128];
+  encodeTensorMap(map, bytes);
+  TensorMap back = decodeTensorMap(bytes);
+  EXPECT_TRUE(back.im2col);
+  EXPECT_EQ(back.pixels, 64u);
+  EXPECT_EQ(back.box[0], 16u);
+  EXPECT_EQ(back.dims, map.dims);
+  EXPECT_EQ(back.elementStrides, map.elementStrides);
+  EXPECT_EQ(back.lower, (std::array<int32_t, 3>{{-1, -2, 0}}));
+  EXPECT_EQ(back.upper, (std::array<int32_t, 3>{{-1, 1, 0}}));
+  EXPECT_EQ(boxRows(back), 64u);
+}
+
+TEST(TensorMap, Im2colRules) {
+  auto says = [](auto spoil) {
+    Im2col i;
+    spoil(i);
+    return i.verdict();
+  };
+  EXPECT_EQ(says([](Im2col &i) { i.upper.clear(); }), "pixelBoxUpperCorner must not be null");
+  EXPECT_EQ(says([](Im2col &i) { i.dims.resize(2); }), "im2col needs rank 3, 4 or 5, found 2");
+  EXPECT_EQ(says([](Im2col &i) { i.lower[1] = -129; }), "pixel box corners of rank 4 are -128..127, found -129");
+  EXPECT_EQ(says([](Im2col &i) { i.upper[0] = -10; }), "the pixel box must not be empty, found -1..-2 in dimension 1");
+  EXPECT_EQ(says([](Im2col &i) { i.pixels = 1025; }), "pixelsPerColumn must be 1..1024, found 1025");
+  EXPECT_EQ(says([](Im2col &i) { i.channels = 257; }), "channelsPerPixel must be 1..256, found 257");
+  EXPECT_EQ(says([](Im2col &i) { i.channels = 9; }), "channelsPerPixel times the element size must be a multiple of 16 bytes, found 18");
+  EXPECT_EQ(says([](Im2col &i) { i.channels = 24; }), "channelsPerPixel times the element size is 48 bytes, more than the swizzle's span of 32");
+}
+
 } // namespace
