@@ -98,6 +98,7 @@ def main():
     p.add_argument("--library", required=True)
     p.add_argument("--chip", default="sm_100a", choices=["sm_100a", "sm_90a"])
     a = p.parse_args()
+    os.environ.pop("LD_PRELOAD", None)  # a sanitiser's runtime, for the library in this process and not for ptxas
     reasons = [line.split(" : ", 1) for line in (HERE / "forms" / "refused.txt").read_text().splitlines() if line and line[0] != "#"]
     refused = lambda form: any(re.fullmatch(pattern, form.split(" ")[0]) for pattern, _ in reasons)
 
