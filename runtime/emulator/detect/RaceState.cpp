@@ -3,6 +3,34 @@
 
 namespace fovea::emulator {
 
+namespace {
+template <bool Later> inline __attribute__((always_inline)) void merge(uint32_t *__restrict to, const uint32_t *__restrict from, size_t n) {
+  for (size_t k = 0; k < n; ++k)
+    to[k] = Later ? std::max(to[k], from[k]) : std::min(to[k], from[k]);
+}
+#ifdef __x86_64__
+template <bool Later> __attribute__((target("avx2"))) void mergeAvx2(uint32_t *to, const uint32_t *from, size_t n) { merge<Later>(to, from, n); }
+#endif
+template <bool Later> void mergeHere(uint32_t *to, const uint32_t *from, size_t n) {
+#ifdef __x86_64__
+  static const bool avx2 = __builtin_cpu_supports("avx2");
+  if (avx2)
+    return mergeAvx2<Later>(to, from, n);
+#endif
+  merge<Later>(to, from, n);
+}
+} // namespace
+
+// A clock may be merged into itself: nothing changes then.
+void Clock::latest(uint32_t *to, const uint32_t *from, size_t n) {
+  if (to != from)
+    mergeHere<true>(to, from, n);
+}
+void Clock::earliest(uint32_t *to, const uint32_t *from, size_t n) {
+  if (to != from)
+    mergeHere<false>(to, from, n);
+}
+
 BarrierView &ClusterState::barrier(const Cta &owner, uint32_t offset) {
   auto [it, fresh] = mbarriers.try_emplace(key(owner, offset));
   if (fresh)
