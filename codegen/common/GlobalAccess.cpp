@@ -19,6 +19,13 @@ Value loadGlobal(OpBuilder &b, Location loc, Type type, Value pointer, bool nc) 
                               /*isNonTemporal=*/false, /*isInvariant=*/nc);
 }
 
+Value loadOffset(OpBuilder &b, Location loc, Value offsets, Value shift, Value i) {
+  auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
+  shift = wide(shift);
+  Value bytes = LLVM::ShlOp::create(b, loc, wide(i), shift);
+  return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, offsets, bytes), /*nc=*/true);
+}
+
 void storeGlobal(OpBuilder &b, Location loc, Value value, Value pointer) {
   LLVM::StoreOp::create(b, loc, value, pointer, byteSize(value.getType()));
 }

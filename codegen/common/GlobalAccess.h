@@ -17,6 +17,10 @@ Value loadGlobal(OpBuilder &b, Location loc, Type type, Value pointer, bool nc =
 /// st.global of a scalar or vector of up to 16 bytes.
 void storeGlobal(OpBuilder &b, Location loc, Value value, Value pointer);
 
+/// Entry i (i32) of an array of offsets (!llvm.ptr<1>) of i32 or i64, `shift` (i32) being 2 or 3. The low word serves both:
+/// offsets stay below 2^31.
+Value loadOffset(OpBuilder &b, Location loc, Value offsets, Value shift, Value i);
+
 /// Predicated 16-byte and 4-byte accesses without a branch. A false predicate stores nothing /
 /// loads zero; the pointer is not touched.
 void storeGlobal16If(OpBuilder &b, Location loc, Value predicate, Value pointer,

@@ -17,10 +17,10 @@ using namespace fovea::tile;
 using LLVM::ICmpPredicate;
 
 namespace {
-class Combine {
+class Combine : ScalarBuilder {
 public:
   Combine(KernelOp kernel, const Schedule &schedule, OpBuilder &b)
-      : kernel(kernel), params(Parameters(kernel, schedule).ofCombine()), b(b), loc(kernel.getLoc()), schedule(schedule) {}
+      : ScalarBuilder(b, kernel.getLoc()), kernel(kernel), params(Parameters(kernel, schedule).ofCombine()), schedule(schedule) {}
 
   void emit() {
     KernelLimits limits;
@@ -43,19 +43,6 @@ public:
 
 private:
   Value argument(const ParamRef &p) { return function.getArgument(p.index); }
-  Value i32(int64_t v) { return constI32(b, loc, uint32_t(v)); }
-  Value cmp(ICmpPredicate predicate, Value x, Value y) { return LLVM::ICmpOp::create(b, loc, predicate, x, y); }
-  Value wide(Value v) { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); }
-  Value add(Value x, Value y) { return LLVM::AddOp::create(b, loc, x, y); }
-  Value sub(Value x, Value y) { return LLVM::SubOp::create(b, loc, x, y); }
-  Value div(Value x, Value y) { return LLVM::UDivOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return LLVM::MulOp::create(b, loc, x, y); }
-  void ifThen(Value condition, llvm::function_ref<void()> body) {
-    auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&op.getThenRegion().front());
-    body();
-  }
 
   // Whether the row's tile has parts, which the first tiles of the first pair may not. Rows of jagged queries before the first
   // sequence and behind the last are nobody's.
@@ -67,18 +54,16 @@ private:
       Value tiles = div(addI32(b, loc, rows, uint32_t(M - 1)), i32(M));
       Value turn = sub(addI32(b, loc, tiles, uint32_t(-1)), div(row, i32(M)));
       Value index = add(mul(div(all, i32(schedule.packed)), tiles), turn);
-      return LLVM::AndOp::create(b, loc, inside, cmp(ICmpPredicate::sge, index, argument(params.scalar("whole"))));
+      return both(inside, cmp(ICmpPredicate::sge, index, argument(params.scalar("whole"))));
     }
     StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
-    auto offset = [&](Value i) -> Value {
-      Value shift = wide(argument(params.offsetShift(table)));
-      Value bytes = LLVM::ShlOp::create(b, loc, wide(i), shift);
-      return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.offsets(table)), bytes), /*nc=*/true);
+    auto offset = [&](Value i) {
+      return loadOffset(b, loc, argument(params.offsets(table)), argument(params.offsetShift(table)), i);
     };
     Value begun = cmp(ICmpPredicate::sge, row, offset(i32(0)));
     Value ended = cmp(ICmpPredicate::sge, row, offset(argument(params.scalar("batch"))));
-    Value own = LLVM::AndOp::create(b, loc, begun, LLVM::XOrOp::create(b, loc, ended, constI1(b, loc, true)));
-    return LLVM::AndOp::create(b, loc, inside, own);
+    Value own = both(begun, LLVM::XOrOp::create(b, loc, ended, constI1(b, loc, true)));
+    return both(inside, own);
   }
 
   // (part * pairs + pair) * rows + row.
@@ -95,7 +80,7 @@ private:
 
   void addUp() {
     Type f32 = b.getF32Type();
-    Value parts = argument(params.scalar("splits")), last = LLVM::SubOp::create(b, loc, parts, i32(1));
+    Value parts = argument(params.scalar("splits")), last = sub(parts, i32(1));
     auto clamped = [&](Value part) -> Value { return LLVM::SMinOp::create(b, loc, part, last); };
     // A lane beyond the parts looks at the last one, and counts for nothing.
     Value mine = cmp(ICmpPredicate::slt, lane, parts);
@@ -175,14 +160,12 @@ private:
     auto [lse, place] = out(outputs[1]);
     Value present = cmp(ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), lse), constI64(b, loc, 0));
     Value logarithm = mulF(b, loc, addF(b, loc, lg2(b, loc, sum), top), constF32(b, loc, 0.693147181f));
-    storeGlobal4If(b, loc, LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::eq, lane, i32(0))),
+    storeGlobal4If(b, loc, both(present, cmp(ICmpPredicate::eq, lane, i32(0))),
                    globalElement(b, loc, lse, f32, place), bitsOf(b, loc, logarithm));
   }
 
   KernelOp kernel;
   Parameters params;
-  OpBuilder &b;
-  Location loc;
   LLVM::LLVMFuncOp function;
   const Schedule &schedule;
   Value lane, rows, pair, row, sequence, head; ///< of `pair`, counted from the first that has a tile in parts

@@ -52,7 +52,7 @@ void Emitter::emitLoad(LoadOp op) {
       }
     });
   };
-  Value whole = LLVM::AndOp::create(b, loc, rows, i32(-kBoxRows));
+  Value whole = both(rows, i32(-kBoxRows));
   boxes(params.map(op.getTensor()), i32(0), whole, kBoxRows);
   boxes(params.tailMap(op.getTensor()), whole, rows, kTailRows);
 }
@@ -129,19 +129,17 @@ void Emitter::emitStore(StoreOp op) {
   int64_t elementBytes = tile.elemBytes(), perChunk = 16 / elementBytes, chunks = type.getCols() / perChunk;
   int64_t threadsPerRow = int64_t(llvm::PowerOf2Ceil(uint64_t(chunks))), pass = teamThreads() / threadsPerRow;
   int64_t batch = std::clamp<int64_t>(ownRows / pass, 1, 4);
-  Type i64 = b.getI64Type();
-  auto wide = [&](Value v) -> Value { return LLVM::SExtOp::create(b, loc, i64, v); };
   Value pointer = argument(params.pointer(op.getTensor()));
   Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
   Value place = group.team ? sub(group.thread, mul(group.team, i32(teamThreads()))) : group.thread;
   Value firstRow = LLVM::LShrOp::create(b, loc, place, i32(llvm::Log2_64(uint64_t(threadsPerRow))));
-  Value chunk = LLVM::AndOp::create(b, loc, group.thread, i32(threadsPerRow - 1));
+  Value chunk = both(group.thread, i32(threadsPerRow - 1));
   Value limit = rows;
   if (chunks < threadsPerRow)
     limit = codegen::select(b, loc, cmp(ICmpPredicate::slt, chunk, i32(chunks)), rows, i32(0));
   Value col = mul(chunk, i32(perChunk)), ofHead = addI32(b, loc, col, uint32_t(op.getColumn()));
   Value bytes = constI64(b, loc, uint64_t(elementBytes));
-  Value column = globalByte(b, loc, pointer, mul(add(mul(wide(head), headStride), wide(ofHead)), bytes));
+  Value column = globalByte(b, loc, pointer, mul(add(mul(wideSigned(head), headStride), wideSigned(ofHead)), bytes));
   Value rowBytes = mul(rowStride, bytes), headBytes = packed == 1 ? Value() : mul(headStride, bytes);
   if (group.team) {
     row = add(row, packed == 1 ? first : mul(group.team, i32(ownRows / packed)));
@@ -160,10 +158,10 @@ void Emitter::emitStore(StoreOp op) {
       Value r = addI32(b, loc, first, uint32_t(i * pass));
       Value valid = cmp(ICmpPredicate::slt, r, limit), offset;
       if (packed == 1) {
-        offset = mul(wide(add(row, r)), rowBytes);
+        offset = mul(wideSigned(add(row, r)), rowBytes);
       } else {
         RowPlace place = rowPlace(b, loc, r, packed);
-        offset = add(mul(wide(add(row, place.query)), rowBytes), mul(wide(place.head), headBytes));
+        offset = add(mul(wideSigned(add(row, place.query)), rowBytes), mul(wideSigned(place.head), headBytes));
       }
       storeGlobal16If(b, loc, valid, globalByte(b, loc, column, offset), data[i]);
     }
@@ -185,22 +183,19 @@ void Emitter::emitStoreRows(StoreRowsOp op) {
   bool fragment = cast<RegsAttr>(type.getEncoding()).getLayout() == RegisterLayout::Fragment;
   Value pointer = argument(params.pointer(op.getTensor()));
   Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
-  Type i64 = b.getI64Type();
-  auto wide = [&](Value v) -> Value { return LLVM::SExtOp::create(b, loc, i64, v); };
-  Value present = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne,
-                                       LLVM::PtrToIntOp::create(b, loc, i64, pointer), constI64(b, loc, 0));
+  Value at = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
+  Value present = cmp(ICmpPredicate::ne, at, constI64(b, loc, 0));
   for (auto [k, value] : llvm::enumerate(registers(op.getValues()))) {
     // Fragment: the quad's four lanes hold the same two rows; the first of them stores.
     Value r = fragment ? add(add(warpRow(), LLVM::LShrOp::create(b, loc, lane, i32(2))), i32(8 * k))
                        : add(warpRow(), lane);
     const auto [rows, query, head] = placeOf(r, scalars[op.getRows()], scalars[op.getHead()]);
-    Value store = LLVM::AndOp::create(b, loc, present, cmp(ICmpPredicate::slt, r, rows));
+    Value store = both(present, cmp(ICmpPredicate::slt, r, rows));
     if (fragment)
-      store = LLVM::AndOp::create(
-          b, loc, store, cmp(ICmpPredicate::eq, LLVM::AndOp::create(b, loc, lane, i32(3)), i32(0)));
-    Value element = add(mul(wide(add(scalars[op.getRow()], query)), rowStride), mul(wide(head), headStride));
+      store = both(store, cmp(ICmpPredicate::eq, both(lane, i32(3)), i32(0)));
+    Value element = add(mul(wideSigned(add(scalars[op.getRow()], query)), rowStride), mul(wideSigned(head), headStride));
     if (op.getBatch())
-      element = add(element, mul(wide(scalars[op.getBatch()]), argument(params.batchStride(op.getTensor()))));
+      element = add(element, mul(wideSigned(scalars[op.getBatch()]), argument(params.batchStride(op.getTensor()))));
     storeGlobal4If(b, loc, store, globalElement(b, loc, pointer, b.getF32Type(), element), bitsOf(b, loc, value));
   }
 }

@@ -11,6 +11,7 @@
 #include "codegen/common/Values.h"
 #include "codegen/kernel/Expressions.h"
 #include "codegen/kernel/Parameters.h"
+#include "codegen/kernel/ScalarBuilder.h"
 #include "codegen/kernel/Twins.h"
 #include "dialect/Layout/SmemTile.h"
 #include "dialect/Tile/Schedule.h"
@@ -42,7 +43,8 @@ struct GroupState {
 
 class TargetLowering;
 
-class Emitter {
+/// Writes one kernel; `b` and `loc` (ScalarBuilder) are for TargetLowering, too.
+class Emitter : public ScalarBuilder {
 public:
   Emitter(tile::KernelOp kernel, const Target &target, tile::Schedule schedule, TargetLowering &lowering,
           OpBuilder &b);
@@ -51,8 +53,6 @@ public:
   mlir::LogicalResult emit();
 
   // --- for TargetLowering -------------------------------------------------------------------------------------
-  OpBuilder &b;
-  Location loc;
   tile::KernelOp kernel;
   const Target &target;
   tile::Schedule schedule;
@@ -91,11 +91,6 @@ public:
   Value moved(mlir::Operation *op);
   /// Runs `body` in the leader thread only and brings its warp back together.
   void asLeader(llvm::function_ref<void()> body);
-  void ifThen(Value condition, llvm::function_ref<void()> body);
-  void forLoop(Value from, Value to, Value step, llvm::function_ref<void(Value)> body);
-  Value cmp(mlir::LLVM::ICmpPredicate predicate, Value x, Value y);
-  Value add(Value x, Value y), mul(Value x, Value y), sub(Value x, Value y);
-  Value i32(int64_t v) { return constI32(b, loc, uint32_t(v)); }
   const Parameters &parameters() const { return params; }
   Value argument(const ParamRef &p) { return function.getArgument(p.index); }
 
@@ -117,7 +112,7 @@ private:
     Value sequence, row, left, start, stop;
   };
   Tile searchTile(Value tileIndex);
-  Value loadOffset(llvm::StringRef table, Value i);
+  Value loadOffset(llvm::StringRef table, Value i); ///< entry i of a tensor of offsets
   // codegen/kernel/Lists.cpp
   void emitListRow(tile::ListRowOp op);
   void emitListBelow(tile::ListBelowOp op);
@@ -136,15 +131,18 @@ private:
   size_t itemWords();
   SmallVector<Value> nextItem(const GroupState::Ring &at);
   // codegen/kernel/Emitter.cpp
-  GroupState::Ring advance(const GroupState::Ring &at, int64_t depth);
   void emitFrame();
   Value tensorMemorySlot();
   mlir::LogicalResult meet(llvm::ArrayRef<mlir::Operation *> loads);
+  // codegen/kernel/Groups.cpp
   mlir::LogicalResult emitGroups(const WorkItem &item);
   mlir::LogicalResult emitGroup(tile::GroupOp op, uint32_t index, const WorkItem &item, const Twin *twin = nullptr);
+  /// `depths`: of the rings that advance with items; `blockDepths`: with key blocks, if items have any.
+  mlir::LogicalResult walkItems(mlir::Block &block, ArrayRef<int64_t> depths, ArrayRef<int64_t> blockDepths);
+  GroupState::Ring advance(const GroupState::Ring &at, int64_t depth);
+  void handOverRegisters(tile::GroupOp op);
   void beginTwin(const Twin &twin);
   Value baseOf(mlir::Operation *op) const;
-  void handOverRegisters(tile::GroupOp op);
   // codegen/kernel/Program.cpp
   mlir::LogicalResult emitProgram(mlir::Block &block, const WorkItem &item);
   mlir::LogicalResult emitTeamProgram(mlir::Block &block, const WorkItem &item);

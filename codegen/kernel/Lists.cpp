@@ -35,8 +35,8 @@ Value Emitter::blocksBefore(Value sequence) {
     Value mine = cmp(ICmpPredicate::slt, i, sequence);
     i = codegen::select(b, loc, mine, i, i32(0));
     Value length = sub(loadOffset(table, addI32(b, loc, i, 1)), loadOffset(table, i));
-    Value some = LLVM::AndOp::create(b, loc, mine, cmp(ICmpPredicate::sgt, length, i32(0)));
-    Value blocks = LLVM::UDivOp::create(b, loc, addI32(b, loc, length, uint32_t(queryBlock - 1)), i32(queryBlock));
+    Value some = both(mine, cmp(ICmpPredicate::sgt, length, i32(0)));
+    Value blocks = div(addI32(b, loc, length, uint32_t(queryBlock - 1)), i32(queryBlock));
     Value sum = add(loop.getRegionIterArg(0), codegen::select(b, loc, some, blocks, i32(0)));
     scf::YieldOp::create(b, loc, sum);
   }
@@ -46,7 +46,7 @@ Value Emitter::blocksBefore(Value sequence) {
 void Emitter::emitListRow(ListRowOp op) {
   StringRef name = op.getTable();
   const int64_t dims = kernel.lookupSymbol<TableOp>(name).getDims();
-  Value block = LLVM::UDivOp::create(b, loc, scalars[op.getQuery()], i32(op.getQueryBlock()));
+  Value block = div(scalars[op.getQuery()], i32(op.getQueryBlock()));
   Value sequence = scalars[op.getSequence()], head = scalars[op.getHead()];
   SmallVector<Value> at;
   if (dims == 4)
@@ -55,9 +55,9 @@ void Emitter::emitListRow(ListRowOp op) {
     at = {add(itemBlocksBefore, block), head};
   Value inside = constI1(b, loc, true), row = constI64(b, loc, 0);
   for (auto [n, index] : llvm::enumerate(at)) {
-    inside = LLVM::AndOp::create(b, loc, inside, cmp(ICmpPredicate::ult, index, argument(params.size(name, n))));
-    Value wide = LLVM::ZExtOp::create(b, loc, b.getI64Type(), index);
-    row = add(row, mul(wide, argument(params.stride(name, n))));
+    inside = both(inside, cmp(ICmpPredicate::ult, index, argument(params.size(name, n))));
+    Value place = wide(index);
+    row = add(row, mul(place, argument(params.stride(name, n))));
   }
   scalars[op.getRow()] = codegen::select(b, loc, inside, row, constI64(b, loc, -1));
 }
@@ -65,8 +65,8 @@ void Emitter::emitListRow(ListRowOp op) {
 // Entry `index` of the list, or -1 where `when` is false or the list ends before.
 Value Emitter::listEntry(StringRef name, Value row, Value index, Value when) {
   const int64_t dims = kernel.lookupSymbol<TableOp>(name).getDims();
-  Value inside = LLVM::AndOp::create(b, loc, when, cmp(ICmpPredicate::ult, index, argument(params.size(name, dims - 1))));
-  Value element = add(row, LLVM::ZExtOp::create(b, loc, b.getI64Type(), index));
+  Value inside = both(when, cmp(ICmpPredicate::ult, index, argument(params.size(name, dims - 1))));
+  Value element = add(row, wide(index));
   Value entry = loadGlobalNc4If(b, loc, inside, globalElement(b, loc, argument(params.pointer(name)), b.getI32Type(), element));
   return codegen::select(b, loc, inside, entry, i32(-1));
 }
@@ -88,7 +88,7 @@ void Emitter::emitListBelow(ListBelowOp op) {
       continue;
     places.push_back(place);
     Value limit = scalars[v];
-    whole.push_back(tiles == 1 ? limit : LLVM::UDivOp::create(b, loc, limit, i32(tiles)).getResult());
+    whole.push_back(tiles == 1 ? limit : div(limit, i32(tiles)));
     part.push_back(tiles == 1 ? Value() : sub(limit, mul(whole.back(), i32(tiles))));
   }
   auto ballot = [&](Value predicate) -> Value {
@@ -111,10 +111,10 @@ void Emitter::emitListBelow(ListBelowOp op) {
         for (Value e : entry) {
           // Lanes before the first that holds no entry.
           Value ends = ballot(cmp(ICmpPredicate::slt, e, i32(0)));
-          Value before = sub(LLVM::AndOp::create(b, loc, ends, sub(i32(0), ends)), i32(1));
+          Value before = sub(both(ends, sub(i32(0), ends)), i32(1));
           before = codegen::select(b, loc, goesOn, before, i32(0));
           auto count = [&](ICmpPredicate predicate, Value limit) -> Value {
-            return LLVM::CtPopOp::create(b, loc, LLVM::AndOp::create(b, loc, before, ballot(cmp(predicate, e, limit))));
+            return LLVM::CtPopOp::create(b, loc, both(before, ballot(cmp(predicate, e, limit))));
           };
           for (size_t n = 0; n < whole.size(); ++n) {
             Value below = count(ICmpPredicate::slt, whole[n]);
@@ -122,7 +122,7 @@ void Emitter::emitListBelow(ListBelowOp op) {
               below = add(mul(below, i32(tiles)), mul(count(ICmpPredicate::eq, whole[n]), part[n]));
             counts[n] = add(counts[n], below);
           }
-          goesOn = LLVM::AndOp::create(b, loc, goesOn, cmp(ICmpPredicate::eq, ends, i32(0)));
+          goesOn = both(goesOn, cmp(ICmpPredicate::eq, ends, i32(0)));
         }
         SmallVector<Value> next{codegen::select(b, loc, goesOn, addI32(b, loc, args[0], uint32_t(32 * kAtOnce)), entries)};
         llvm::append_range(next, counts);
@@ -135,7 +135,7 @@ void Emitter::emitListBelow(ListBelowOp op) {
 void Emitter::emitListTile(ListTileOp op) {
   const int64_t tiles = op.getTiles();
   Value row = scalars[op.getRow()], place = scalars[op.getPlace()], most = scalars[op.getMost()];
-  Value index = tiles == 1 ? place : LLVM::UDivOp::create(b, loc, place, i32(tiles)).getResult();
+  Value index = tiles == 1 ? place : div(place, i32(tiles));
   Value block = listEntry(op.getTable(), row, index, isRow(b, loc, row));
   // Unsigned, and before it is scaled: whatever is in memory stays among the keys.
   auto least = [&](Value x, Value y) -> Value { return LLVM::UMinOp::create(b, loc, x, y); };

@@ -232,6 +232,6 @@ LogicalResult Emitter::emitRare(RareOp op) {
     channelRegisters = outside;
   }
   SmallVector<Value> results(branch.getResults());
-  restoreCarried(op.getResults(), op.getInits(), channels, results);
+  (void)restoreCarried(op.getResults(), op.getInits(), channels, results);
   return result;
 }

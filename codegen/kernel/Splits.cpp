@@ -20,7 +20,6 @@ void Emitter::unlessSplit(llvm::function_ref<void()> body) {
 // (part * pairs + pair) * rows + row, as i64, over pairs of a sequence and a head whose tiles have parts (Combine.cpp): a row of
 // f32 columns, or a pair of a maximum and a sum.
 Value Emitter::partialRow(StorePartialOp op, Value row) {
-  auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
   const auto [rows, query, head] = placeOf(row, scalars[op.getRows()], scalars[op.getHead()]);
   Value pair = op.getBatch() ? add(mul(scalars[op.getBatch()], argument(params.scalar("heads"))), head) : head;
   pair = sub(pair, argument(params.scalar("first_pair")));
@@ -44,7 +43,7 @@ void Emitter::emitStorePartial(StorePartialOp op) {
       Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
       Value mine = cmp(ICmpPredicate::slt, row, placeOf(row, scalars[op.getRows()], scalars[op.getHead()]).rows);
       if (elements.firstColumn)
-        mine = LLVM::AndOp::create(b, loc, mine, cmp(ICmpPredicate::eq, elements.firstColumn, i32(0)));
+        mine = both(mine, cmp(ICmpPredicate::eq, elements.firstColumn, i32(0)));
       Value pair = packVector(b, loc, {top, sum});
       ifThen(mine, [&] {
         storeGlobal(b, loc, pair, globalElement(b, loc, argument(params.scalar("partial_stats")), pair.getType(), partialRow(op, row)));
@@ -58,7 +57,6 @@ void Emitter::emitStorePartial(StorePartialOp op) {
 void Emitter::emitStoreScratch(StoreScratchOp op) {
   auto slot = cast<SlotType>(op.getSlot().getType());
   const int64_t columns = slot.getCols(), atOnce = 32;
-  auto wide = [&](Value v) -> Value { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); };
   auto rowOf = [&](Value row) {
     return add(mul(wide(add(scalars[op.getRow()], row)), wide(argument(params.scalar("heads")))), wide(scalars[op.getHead()]));
   };
@@ -78,7 +76,7 @@ void Emitter::storeColumns(Value scratch, int64_t cols, llvm::function_ref<Value
     ifThen(cmp(ICmpPredicate::slt, row, rowsOf(row)), [&] {
       Value first = mul(rowOf(row), constI64(b, loc, uint64_t(cols)));
       if (elements.firstColumn)
-        first = add(first, LLVM::ZExtOp::create(b, loc, b.getI64Type(), elements.firstColumn));
+        first = add(first, wide(elements.firstColumn));
       Value line = globalElement(b, loc, scratch, f32, first);
       // Neighbouring columns in one store.
       for (size_t n = 0; n < registers.size(); n += size_t(width))

@@ -6,6 +6,7 @@
 #include "codegen/common/GlobalAccess.h"
 #include "codegen/common/Kernel.h"
 #include "codegen/common/Sreg.h"
+#include "codegen/kernel/ScalarBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -63,9 +64,9 @@ Parameters parametersOf(const TableGradient &g, bool sum) {
   return Parameters::of(list);
 }
 
-class TableSums {
+class TableSums : ScalarBuilder {
 public:
-  TableSums(const TableGradient &g, OpBuilder &b, Location loc) : g(g), b(b), loc(loc) {}
+  TableSums(const TableGradient &g, OpBuilder &b, Location loc) : ScalarBuilder(b, loc), g(g) {}
 
   void emit() {
     begin(/*sum=*/false);
@@ -88,27 +89,15 @@ private:
     limits.threads = kThreads;
     function = createKernel(b, loc, g.entry + (sum ? "_sum" : ""), params.types(b), limits);
     Value thread = threadId(b, loc), across = i32(threadsPerRow(g));
-    rowOfCta = LLVM::UDivOp::create(b, loc, thread, across);
-    quad = LLVM::SubOp::create(b, loc, thread, mul(rowOfCta, across));
+    rowOfCta = div(thread, across);
+    quad = sub(thread, mul(rowOfCta, across));
     row = add(mul(blockId(b, loc), i32(rowsPerCta(g))), rowOfCta);
   }
 
   Value argument(const std::string &key) { return function.getArgument(params.scalar(key).index); }
-  Value i32(int64_t v) { return constI32(b, loc, uint32_t(v)); }
-  Value cmp(ICmpPredicate predicate, Value x, Value y) { return LLVM::ICmpOp::create(b, loc, predicate, x, y); }
-  Value wide(Value v) { return LLVM::ZExtOp::create(b, loc, b.getI64Type(), v); }
-  Value add(Value x, Value y) { return LLVM::AddOp::create(b, loc, x, y); }
-  Value mul(Value x, Value y) { return LLVM::MulOp::create(b, loc, x, y); }
-  Value both(Value x, Value y) { return LLVM::AndOp::create(b, loc, x, y); }
   Sums zeros() { return Sums(4, constF32(b, loc, 0)); }
   Type floats(int64_t n) { return VectorType::get({n}, b.getF32Type()); }
 
-  void ifThen(Value condition, llvm::function_ref<void()> body) {
-    auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&op.getThenRegion().front());
-    body();
-  }
   Sums ifElse(Value condition, const Sums &otherwise, llvm::function_ref<Sums()> body) {
     auto op = scf::IfOp::create(b, loc, ValueRange(otherwise).getTypes(), condition, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
@@ -130,8 +119,8 @@ private:
     return both(cmp(ICmpPredicate::ult, rowOfCta, i32(rowsPerCta(g))), cmp(ICmpPredicate::ult, row, argument("rows")));
   }
   Value offset(Value i) {
-    Value bytes = LLVM::ShlOp::create(b, loc, wide(i), wide(function.getArgument(params.offsetShift(g.offsets).index)));
-    return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, function.getArgument(params.offsets(g.offsets).index), bytes), /*nc=*/true);
+    auto of = [&](const ParamRef &p) { return function.getArgument(p.index); };
+    return loadOffset(b, loc, of(params.offsets(g.offsets)), of(params.offsetShift(g.offsets)), i);
   }
   Value owned() {
     return both(cmp(ICmpPredicate::sge, row, offset(i32(0))), cmp(ICmpPredicate::slt, row, offset(argument("batch"))));
@@ -225,8 +214,6 @@ private:
   }
 
   const TableGradient &g;
-  OpBuilder &b;
-  Location loc;
   Parameters params;
   LLVM::LLVMFuncOp function;
   Value rowOfCta, row, quad;

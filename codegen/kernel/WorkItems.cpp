@@ -18,7 +18,7 @@ Emitter::WorkItem Emitter::findItem(Value index) {
   // A number that the spec states saves a division in every CTA.
   int64_t stated = (*kernel.getBody().getOps<TensorOp>().begin()).getHeads();
   Value heads = stated > 0 ? i32(stated) : argument(params.scalar("heads"));
-  Value tileIndex = LLVM::UDivOp::create(b, loc, index, heads);
+  Value tileIndex = div(index, heads);
   Value head = sub(index, mul(tileIndex, heads));
   Type i32t = b.getI32Type(), i64 = b.getI64Type();
   if (!params.hasTileList()) {
@@ -26,8 +26,7 @@ Emitter::WorkItem Emitter::findItem(Value index) {
     return clampItem(tile.row, tile.left, head, sub(tile.row, tile.start));
   }
   Value tiles = argument(params.scalar("tiles"));
-  Value listed = LLVM::ICmpOp::create(b, loc, ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, i64, tiles),
-                                      constI64(b, loc, 0));
+  Value listed = cmp(ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, i64, tiles), constI64(b, loc, 0));
   auto branch = scf::IfOp::create(b, loc, TypeRange{i32t, i32t}, listed, /*withElseRegion=*/true);
   {
     // An entry is row | rows << 32.
@@ -49,9 +48,8 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
     return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
   };
   Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.itemQueries()));
-  Value valid = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, rows, i32(0)),
-                                    cmp(ICmpPredicate::sge, row, i32(0)));
-  return {{row, rows, head}, valid, position};
+  Value valid = both(cmp(ICmpPredicate::sgt, rows, i32(0)), cmp(ICmpPredicate::sge, row, i32(0)));
+  return {{row, rows, head}, valid, position, {}, {}, {}};
 }
 
 // Where items loop over key blocks: dense or shared queries are cut into tiles by arithmetic, with the tiles of one head
@@ -59,24 +57,23 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
 Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   Value heads = argument(params.scalar("heads")); // or of the packs of heads that share tiles
   if (schedule.packed != 1)
-    heads = LLVM::UDivOp::create(b, loc, heads, i32(schedule.packed));
+    heads = div(heads, i32(schedule.packed));
   const int64_t M = schedule.itemQueries();
-  auto divide = [&](Value x, Value y) -> Value { return LLVM::UDivOp::create(b, loc, x, y); };
   auto table = kernel->getAttrOfType<StringAttr>("key_offsets");
   Value row, rows, head, sequence, query, queries, valid, part, parts, items = argument(params.scalar("items"));
   if (kernel->hasAttr("splits")) {
     // Whole tiles, then the parts of the others, those of a tile one behind the other.
     Value whole = argument(params.scalar("whole")), splits = argument(params.scalar("splits"));
-    Value behind = sub(index, whole), tile = divide(behind, splits), shared = cmp(ICmpPredicate::sge, behind, i32(0));
+    Value behind = sub(index, whole), tile = div(behind, splits), shared = cmp(ICmpPredicate::sge, behind, i32(0));
     part = codegen::select(b, loc, shared, sub(behind, mul(tile, splits)), i32(0));
     parts = codegen::select(b, loc, shared, splits, i32(1));
     index = codegen::select(b, loc, shared, add(whole, tile), index);
-    items = add(whole, divide(sub(items, whole), splits));
+    items = add(whole, div(sub(items, whole), splits));
   }
   if (kernel->hasAttr("jagged_queries")) {
     if (kernel->hasAttr("heavy_first")) // the last rows of a sequence before its first
       index = sub(addI32(b, loc, items, uint32_t(-1)), index);
-    Value tileIndex = divide(index, heads);
+    Value tileIndex = div(index, heads);
     head = sub(index, mul(tileIndex, heads));
     Tile tile = searchTile(tileIndex);
     row = tile.row, sequence = tile.sequence, query = sub(row, tile.start), queries = sub(tile.stop, tile.start);
@@ -84,23 +81,23 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
     rows = clamped.values[1], valid = clamped.valid;
   } else {
     queries = argument(params.scalar("queries"));
-    Value tiles = divide(addI32(b, loc, queries, uint32_t(M - 1)), i32(M));
+    Value tiles = div(addI32(b, loc, queries, uint32_t(M - 1)), i32(M));
     Value pair, turn; // a sequence's head, and which of its tiles comes now
     if (kernel->hasAttr("heavy_first")) {
       // Of the pairs whose keys stay in L2 together, all heavy tiles before the lighter ones: tiles of one pair alone
       // would leave the launch's end to the heaviest of the last pair.
       Value together = argument(params.scalar("together")), size = mul(tiles, together);
-      Value before = mul(divide(index, size), together), inside = sub(index, mul(divide(index, size), size));
+      Value before = mul(div(index, size), together), inside = sub(index, mul(div(index, size), size));
       Value left = sub(argument(params.scalar("pairs")), before);
       Value here = codegen::select(b, loc, cmp(ICmpPredicate::slt, left, together), left, together);
-      turn = divide(inside, here);
+      turn = div(inside, here);
       pair = add(before, sub(inside, mul(turn, here)));
     } else {
-      pair = divide(index, tiles);
+      pair = div(index, tiles);
       turn = sub(index, mul(pair, tiles));
     }
     Value tile = sub(addI32(b, loc, tiles, uint32_t(-1)), turn);
-    sequence = divide(pair, heads);
+    sequence = div(pair, heads);
     head = sub(pair, mul(sequence, heads));
     row = query = mul(tile, i32(M));
     Value left = sub(queries, row);
@@ -120,11 +117,8 @@ Emitter::WorkItem Emitter::findKeyBlockItem(Value index) {
   return {{row, rows, head, sequence, query, queries, key, keys}, valid, {}, part, parts, countedBlock() ? blocksBefore(sequence) : Value()};
 }
 
-// The low word of an offset serves both sizes: offsets stay below 2^31.
 Value Emitter::loadOffset(StringRef table, Value i) {
-  Value shift = LLVM::ZExtOp::create(b, loc, b.getI64Type(), argument(params.offsetShift(table)));
-  Value bytes = LLVM::ShlOp::create(b, loc, LLVM::ZExtOp::create(b, loc, b.getI64Type(), i), shift);
-  return loadGlobal(b, loc, b.getI32Type(), globalByte(b, loc, argument(params.offsets(table)), bytes), /*nc=*/true);
+  return codegen::loadOffset(b, loc, argument(params.offsets(table)), argument(params.offsetShift(table)), i);
 }
 
 // Index v belongs to the last sequence b with offsets[b] / M + b <= v, its rank: sequence b then owns at least
@@ -142,20 +136,20 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
   auto select = [&](Value c, Value x, Value y) -> Value { return codegen::select(b, loc, c, x, y); };
   auto offset = [&](Value i) { return loadOffset(table, i); };
   auto rank = [&](Value i, Value start) -> Value {
-    return add(LLVM::UDivOp::create(b, loc, start, i32(M)), i);
+    return add(div(start, i32(M)), i);
   };
   auto clamped = [&](Value i, Value limit) { return select(slt(i, limit), i, limit); };
   // How many lanes look at a sequence that begins at or before the index.
   auto countBefore = [&](Value sequence) -> Value {
     Value before = cmp(ICmpPredicate::sle, rank(sequence, offset(clamped(sequence, batch))), tileIndex);
-    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), LLVM::AndOp::create(b, loc, slt(sequence, batch), before),
+    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), both(slt(sequence, batch), before),
                                           NVVM::VoteSyncKind::ballot);
     return LLVM::CtPopOp::create(b, loc, vote);
   };
 
   // Most often one load finds it: 64 sequences around where the index would be were all equally long, which lengths
   // that vary independently leave by about the root of the batch.
-  Value bound = add(LLVM::UDivOp::create(b, loc, argument(params.scalar("total")), i32(M)), batch);
+  Value bound = add(div(argument(params.scalar("total")), i32(M)), batch);
   auto real = [&](Value v) -> Value { return LLVM::UIToFPOp::create(b, loc, b.getF32Type(), v); };
   Value sequencesPerIndex = mulF(b, loc, real(batch), rcp(b, loc, real(bound)));
   Value guess = LLVM::FPToSIOp::create(b, loc, i32t, mulF(b, loc, real(tileIndex), sequencesPerIndex));
@@ -165,7 +159,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
   };
   Value begin = from(32);
   Value count = add(countBefore(add(begin, lane)), countBefore(addI32(b, loc, add(begin, lane), 32)));
-  Value found = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, count, i32(0)), slt(count, i32(64)));
+  Value found = both(cmp(ICmpPredicate::sgt, count, i32(0)), slt(count, i32(64)));
   auto branch = scf::IfOp::create(b, loc, TypeRange{i32t}, found, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -178,7 +172,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
     auto narrow = [&](Value lo, Value hi, Value begin, Value step) -> std::pair<Value, Value> {
       Value count = countBefore(add(begin, mul(lane, step)));
       Value end = add(begin, mul(count, step)), last = sub(end, step);
-      Value some = LLVM::AndOp::create(b, loc, cmp(ICmpPredicate::sgt, count, i32(0)), slt(lo, last));
+      Value some = both(cmp(ICmpPredicate::sgt, count, i32(0)), slt(lo, last));
       Value all = cmp(ICmpPredicate::eq, count, i32(32));
       Value open = LLVM::OrOp::create(b, loc, all, slt(hi, end));
       return {select(some, last, lo), select(open, hi, end)};
