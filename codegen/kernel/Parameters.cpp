@@ -1,106 +1,10 @@
 // codegen/kernel/Parameters.cpp - the parameters of a kernel, in order, and their manifest.
 #include "codegen/kernel/Parameters.h"
-#include "dialect/Layout/SmemTile.h"
+#include "codegen/kernel/TensorMap.h"
 
 using namespace fovea;
 using namespace fovea::codegen;
 using namespace fovea::tile;
-
-static bool isLoaded(KernelOp kernel, TensorOp tensor) {
-  bool found = false;
-  kernel.walk([&](LoadOp load) { found |= load.getTensor() == tensor.getSymName(); });
-  return found;
-}
-
-static bool isStored(KernelOp kernel, TensorOp tensor) {
-  bool found = false;
-  kernel.walk([&](StoreOp store) { found |= store.getTensor() == tensor.getSymName(); });
-  return found;
-}
-
-// In elements.
-static Expr headStrideOf(TensorOp tensor) {
-  return tensor.getPacked() ? Expr(int64_t(*tensor.getPacked()))
-                            : Expr(tensor.getPassedName().str() + (tensor.getBatched() ? ".stride.2" : ".stride.1"));
-}
-
-// Rows of the slots that a tensor is loaded into or stored from.
-static int64_t slotRows(KernelOp kernel, TensorOp tensor) {
-  int64_t rows = 0;
-  auto see = [&](mlir::Value slot) { rows = mlir::cast<SlotType>(slot.getType()).getRows(); };
-  kernel.walk([&](LoadOp op) { if (op.getTensor() == tensor.getSymName()) see(op.getSlot()); });
-  kernel.walk([&](StoreOp op) { if (op.getTensor() == tensor.getSymName()) see(op.getSlot()); });
-  return rows;
-}
-
-// Teams of the group that stores a tensor; 1 for what is loaded.
-static int64_t storingTeams(KernelOp kernel, TensorOp tensor) {
-  int64_t teams = 1;
-  kernel.walk([&](StoreOp op) {
-    if (op.getTensor() == tensor.getSymName())
-      teams = int64_t(op->getParentOfType<GroupOp>().getTeams());
-  });
-  return teams;
-}
-
-// Panels of those slots, of the tensor's `all`: a store may bring out some of its columns.
-static int64_t slotPanels(KernelOp kernel, TensorOp tensor, int64_t all) {
-  int64_t panels = all;
-  kernel.walk([&](StoreOp op) {
-    if (op.getTensor() == tensor.getSymName())
-      panels = std::max<int64_t>(1, all * cast<SlotType>(op.getSlot().getType()).getCols() / int64_t(tensor.getCols()));
-  });
-  return panels;
-}
-
-// {cols, rows, heads} in boxes of one panel; or, where items loop over key blocks, {columns of a panel, rows, panels,
-// heads, batch} in boxes of a whole tile.
-static ParamSpec tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
-  const std::string name = tensor.getPassedName().str();
-  int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8, rows = slotRows(kernel, tensor);
-  layout::SmemTile tile(uint32_t(rows), uint32_t(tensor.getCols()), uint32_t(bytes));
-  const int first = tensor.getBatched() ? 1 : 0;
-  auto extent = [&](int dim) { return Expr(name + ".shape." + std::to_string(dim)); };
-  const Expr rowStride = Expr(name + ".stride." + std::to_string(first)) * Expr(bytes);
-  const Expr heads = tensor.getPacked() ? Expr(int64_t(tensor.getHeads())) : extent(first + 1);
-  ParamSpec map;
-  map.kind = ParamSpec::Kind::TensorMap;
-  map.tensor = name;
-  map.offset = Expr(int64_t(tensor.getColumn().value_or(0)) * bytes);
-  map.swizzle = layout::name(tile.swizzle());
-  map.l2Promotion = "128B";
-  if (!kernel->hasAttr("key_blocks")) {
-    map.dims = {Expr(int64_t(tensor.getCols())), extent(0)};
-    map.strides = {rowStride};
-    map.box = {int(tile.panelCols()), loaded ? kBoxRows : int(rows)};
-  } else {
-    int64_t panels = tile.panelCount();
-    map.dims = {Expr(int64_t(tile.panelCols())), extent(first), Expr(panels)};
-    map.strides = {rowStride, Expr(int64_t(tile.panelCols()) * bytes)};
-    map.box = {int(tile.panelCols()), int(rows), int(slotPanels(kernel, tensor, panels))};
-    if (int64_t teams = storingTeams(kernel, tensor); teams > 1) // each stores its rows of a panel
-      map.box = {int(tile.panelCols()), int(rows / teams), 1};
-    map.l2Promotion = "256B";
-  }
-  const Expr headStride = headStrideOf(tensor) * Expr(bytes);
-  if (const int64_t packed = tensor.getTileHeads(); packed != 1) {
-    // {columns of a panel, heads, rows, panels, batch}: the heads of a row one behind the other.
-    map.dims.insert(map.dims.begin() + 1, heads);
-    map.strides.insert(map.strides.begin(), headStride);
-    map.box.insert(map.box.begin() + 1, int(packed));
-    map.box[2] /= int(packed);
-  } else if (!tensor.isShared()) {
-    map.dims.push_back(heads);
-    map.strides.push_back(headStride);
-    map.box.push_back(1);
-  }
-  if (first) {
-    map.dims.push_back(extent(0));
-    map.strides.push_back(Expr(name + ".stride.0") * Expr(bytes));
-    map.box.push_back(1);
-  }
-  return map;
-}
 
 Parameters::Parameters(KernelOp kernel, const Schedule &schedule) {
   std::string rows, heads;
