@@ -94,6 +94,16 @@ private:
     return most;
   }
 
+  /// Of any sequence, in any of the spec's tensors.
+  int64_t mostRows(mlir::BlockArgument any) {
+    int64_t most = size.mostRows();
+    for (mlir::BlockArgument argument : any.getOwner()->getArguments())
+      for (AxisAttr axis : llvm::cast<AttnTensorType>(argument.getType()).getAxes())
+        if (RowsAttr rows = axis.getRows(); rows && (rows.getKind() == RowsKind::Broadcast || rows.getKind() == RowsKind::Fixed))
+          most = std::max(most, int64_t(rows.getCount()));
+    return most;
+  }
+
   /// The dimensions in memory (Evaluator.h, NamedTensors).
   std::vector<int64_t> shapeOf(mlir::BlockArgument argument) {
     BlocksOp list = blocksOf(argument);
@@ -116,7 +126,7 @@ private:
       } else if (mlir::ShapedType::isDynamic(axis.getSize())) {
         // Heads and table lengths known at launch: a few heads, an entry for every distance of two positions, or for
         // every block of keys.
-        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(list ? longestList(list) : size.mostRows(), 1));
+        shape.push_back(axis.getKind() == AxisKind::Heads ? 4 : std::max<int64_t>(list ? longestList(list) : mostRows(argument), 1));
       } else
         shape.push_back(axis.getSize());
     }

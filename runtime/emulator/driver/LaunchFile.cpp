@@ -6,8 +6,11 @@
 #include "runtime/emulator/machine/tensor/TensorMap.h"
 #include <cstring>
 #include <fstream>
+#include <limits>
+#include <new>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 namespace fovea::emulator {
 namespace {
@@ -37,6 +40,16 @@ uint64_t number(const Json &j, const std::string &where) {
     return uint64_t(j.get<int64_t>());
   fail(where + ": expected an integer");
 }
+/// As many bits as T has: an integer outside of its range is refused.
+template <class T> T narrow(const Json &j, const std::string &where) {
+  const uint64_t v = number(j, where);
+  const bool negative = !j.is_number_unsigned() && int64_t(v) < 0;
+  const bool fits = negative ? int64_t(v) >= int64_t(std::numeric_limits<T>::min()) : v <= uint64_t(std::numeric_limits<T>::max());
+  if (!fits)
+    fail(where + ": expected an integer from " + std::to_string(std::numeric_limits<T>::min()) + " to " + std::to_string(std::numeric_limits<T>::max()) +
+         ", found " + j.dump());
+  return T(v);
+}
 double real(const Json &j, const std::string &where) {
   if (j.is_string()) {  // JSON has no infinities
     std::string s = j.get<std::string>();
@@ -52,7 +65,7 @@ template <class T> std::vector<T> numbers(const Json &j, const std::string &wher
     fail(where + ": expected a list of integers");
   std::vector<T> v;
   for (const Json &e : j)
-    v.push_back(T(number(e, where)));
+    v.push_back(narrow<T>(e, where));
   return v;
 }
 void triple(const Json &spec, const char *key, uint32_t out[3]) {
@@ -148,7 +161,7 @@ struct Runner {
       if (dims.size() < 3 || lower.size() + 2 != dims.size() || upper.size() != lower.size())
         fail("tensor_map.im2col: of 3 to 5 dimensions, lower and upper have one entry for each between the first and the last");
       a.lowerCorner = lower.data(), a.upperCorner = upper.data();
-      a.channelsPerPixel = uint32_t(number(j["channels"], "channels")), a.pixelsPerColumn = uint32_t(number(j["pixels"], "pixels"));
+      a.channelsPerPixel = narrow<uint32_t>(j["channels"], "channels"), a.pixelsPerColumn = narrow<uint32_t>(j["pixels"], "pixels");
     }
     TensorMap map;
     std::string bad = validateTensorMap(a, map);
@@ -215,43 +228,55 @@ struct Runner {
     return b;
   }
 
+  static std::string noMemory(const std::string &name, const Json &b) {
+    return "buffers." + name + ": this machine has no memory for its " + (b.contains("bytes") ? b["bytes"].dump() + " bytes" : b["npy"].dump());
+  }
+
   void makeBuffers(const Json &all) {
-    for (auto &item : all.items()) {
-      const Json &b = item.value();
-      keys(b, "buffers." + item.key(), {"npy", "bytes", "fill", "save", "dtype", "shape", "align", "address"});
-      uint64_t align = b.contains("align") ? number(b["align"], "align") : 256;
-      if (!align || align & (align - 1) || align > (1u << 30))
-        fail("buffers." + item.key() + ": align must be a power of two");
-      std::vector<uint8_t> data;
-      uint64_t bytes;
-      if (b.contains("npy")) {
-        data = readNpyBytes(folder + b["npy"].get<std::string>());
-        bytes = data.size();
-      } else {
-        if (!b.contains("bytes"))
-          fail("buffers." + item.key() + ": needs npy or bytes");
-        bytes = number(b["bytes"], "bytes");
-        std::string fill = b.contains("fill") ? b["fill"].get<std::string>() : "poison";
-        if (fill == "zero")
-          data.assign(size_t(bytes), 0);
-        else if (fill != "poison")
-          fail("buffers." + item.key() + ": fill is poison or zero, found '" + fill + "'");
+    for (auto &item : all.items())
+      try {
+        makeBuffer(item.key(), item.value());
+      } catch (const std::bad_alloc &) {
+        fail(noMemory(item.key(), item.value()));
+      } catch (const std::length_error &) {
+        fail(noMemory(item.key(), item.value()));
       }
-      uint64_t a;
-      if (b.contains("address")) {
-        a = number(b["address"], "address");
-        try {
-          memory.place(a, bytes, item.key());
-        } catch (const std::invalid_argument &e) {
-          fail("buffers." + item.key() + ": " + e.what());
-        }
-      } else {
-        a = memory.allocate(bytes, item.key(), align);
-      }
-      if (!data.empty())
-        memory.write(a, data.data(), data.size());
-      buffers[item.key()] = {a, bytes};
+  }
+
+  void makeBuffer(const std::string &name, const Json &b) {
+    keys(b, "buffers." + name, {"npy", "bytes", "fill", "save", "dtype", "shape", "align", "address"});
+    uint64_t align = b.contains("align") ? number(b["align"], "align") : 256;
+    if (!align || align & (align - 1) || align > (1u << 30))
+      fail("buffers." + name + ": align must be a power of two");
+    std::vector<uint8_t> data;
+    uint64_t bytes;
+    if (b.contains("npy")) {
+      data = readNpyBytes(folder + b["npy"].get<std::string>());
+      bytes = data.size();
+    } else {
+      if (!b.contains("bytes"))
+        fail("buffers." + name + ": needs npy or bytes");
+      bytes = narrow<uint64_t>(b["bytes"], "buffers." + name + ".bytes");
+      std::string fill = b.contains("fill") ? b["fill"].get<std::string>() : "poison";
+      if (fill == "zero")
+        data.assign(size_t(bytes), 0);
+      else if (fill != "poison")
+        fail("buffers." + name + ": fill is poison or zero, found '" + fill + "'");
     }
+    uint64_t a;
+    if (b.contains("address")) {
+      a = narrow<uint64_t>(b["address"], "address");
+      try {
+        memory.place(a, bytes, name);
+      } catch (const std::invalid_argument &e) {
+        fail("buffers." + name + ": " + e.what());
+      }
+    } else {
+      a = memory.allocate(bytes, name, align);
+    }
+    if (!data.empty())
+      memory.write(a, data.data(), data.size());
+    buffers[name] = {a, bytes};
   }
 };
 
@@ -304,7 +329,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       triple(l, "block", c.block);
       triple(l, "cluster", c.cluster);
       if (l.contains("dynamic_smem"))
-        c.dynamicShared = uint32_t(number(l["dynamic_smem"], "dynamic_smem"));
+        c.dynamicShared = narrow<uint32_t>(l["dynamic_smem"], "dynamic_smem");
       if (!cu::applyPolicy(c))
         throw std::runtime_error("the environment sets what no launch can have");
       std::string policy = !options.policy.empty() ? options.policy : spec.contains("async") ? spec["async"].get<std::string>() : "";

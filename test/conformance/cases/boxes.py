@@ -253,6 +253,8 @@ for swizzle, span in SPAN.items():
             add_load(f"{swizzle}_{width}_{where}", "u8", [256, 40], [width, 20], [16, 4], swizzle=swizzle, where=where)
             add_store(f"{swizzle}_{width}_{where}", "u8", [256, 40], [width, 20], [16, 4], swizzle=swizzle, where=where)
 add_load("1d", "u16", [300], [256], [112])
+for dtype, box in (("f32", [4, 3]), ("u64", [2, 1]), ("f64", [2, 3])):  # no multiple of 32 or 64 bytes
+    add_load(f"{dtype}_small", dtype, [8, 5], box, [0, 1])
 add_load("outside", "f32", [16, 16], [16, 8], [32, 100])
 add_store("outside", "f32", [16, 16], [16, 8], [32, 100])
 add_load("3d", "u16", [24, 5, 4], [16, 3, 2], [8, 3, -1])

@@ -129,7 +129,7 @@ static uint64_t fullBytes(const TensorMap &map, const BoxPosition &at) {
 
 uint32_t boxBytes(const TensorMap &map, const BoxPosition &at) {
   // Padding of 4- and 6-bit types is not counted: compilers expect the packed bytes.
-  return uint32_t(fullBytes(map, at) / sharedBits(map.type) * globalBits(map.type));
+  return uint32_t(fullBytes(map, at) * globalBits(map.type) / sharedBits(map.type));
 }
 
 void checkBox(const TensorMap &map, const BoxPosition &at, uint32_t shared, BoxDirection direction) {

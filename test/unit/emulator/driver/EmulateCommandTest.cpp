@@ -155,6 +155,23 @@ TEST_F(EmulateCommand, RefusesAWrongMap) {
   says(R"(, "im2col": {"lower": [0, 0], "upper": [0, 0], "channels": 16, "pixels": 4})",
        "tensor_map.im2col: of 3 to 5 dimensions, lower and upper have one entry for each between the first and the last");
   says(R"(, "im2col": {"lower": [0], "upper": [-4], "channels": 16, "pixels": 4})", "tensor_map: the pixel box must not be empty, found 0..-1 in dimension 1");
+  says(R"(, "im2col": {"lower": [0], "upper": [0], "channels": 4294967312, "pixels": 4})", "channels: expected an integer from 0 to 4294967295, found 4294967312");
+  says(R"(, "im2col": {"lower": [4294967296], "upper": [0], "channels": 16, "pixels": 4})", "lower: expected an integer from -2147483648 to 2147483647, found 4294967296");
+  says(R"(, "box": [16, -4294967292, 1])", "box: expected an integer from 0 to 4294967295, found -4294967292");
+}
+
+TEST_F(EmulateCommand, RefusesNumbersThatDoNotFit) {
+  auto says = [&](const std::string &launch, const std::string &message) {
+    write("odd.json", R"({"kernel": "k", "params": [{"buffer": "a"}], )" + launch + "}");
+    std::string err;
+    EXPECT_EQ(run({path("k.ptx"), "--launch", path("odd.json")}, nullptr, &err), 2);
+    EXPECT_NE(err.find(message), std::string::npos) << err;
+  };
+  says(R"("grid": [4294967297, 1, 1], "block": [64, 1, 1], "buffers": {"a": {"bytes": 64}})", "grid: expected an integer from 0 to 4294967295, found 4294967297");
+  says(R"("grid": [1], "block": [-1], "buffers": {"a": {"bytes": 64}})", "block: expected an integer from 0 to 4294967295, found -1");
+  says(R"("grid": [1], "block": [64], "dynamic_smem": 4294967296, "buffers": {"a": {"bytes": 64}})", "dynamic_smem: expected an integer from 0 to 4294967295, found 4294967296");
+  says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": -1}})", "buffers.a.bytes: expected an integer from 0 to 18446744073709551615, found -1");
+  says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": 4611686018427387904, "fill": "zero"}})", "buffers.a: this machine has no memory for its 4611686018427387904 bytes");
 }
 
 TEST_F(EmulateCommand, RefusesAWrongEnvironment) {

@@ -255,6 +255,12 @@ TEST_F(TensorCopy, StoreClipsAndScatters) {
   EXPECT_EQ(memory.bytes[64], shared[192]);
 }
 
+TEST_F(TensorCopy, CountsAllBytesOfBoxesOfWideElements) {
+  EXPECT_EQ(boxBytes(map2d(MapType::F32, 8, 5, 32, 4, 1), at(0)), 16u);
+  EXPECT_EQ(boxBytes(map2d(MapType::F32, 8, 5, 32, 4, 3), at(0)), 48u);
+  EXPECT_EQ(boxBytes(map2d(MapType::F64, 8, 5, 64, 2, 3), at(0)), 48u);
+}
+
 TEST_F(TensorCopy, PaddedFourBitTypesUnpackToOneSixteenByteUnit) {
   TensorMap m = map2d(MapType::U4Align16, 256, 4, 128, 128, 2, Swizzle::B128);
   EXPECT_EQ(boxBytes(m, at(0)), 128u); // the packed data, not the padding
