@@ -140,7 +140,10 @@ private:
   std::vector<std::pair<int64_t, Way>> queryTiles() const {
     if (target.tcgen05)
       return {{2, Way::Slot}, {1, Way::Slot}, {1, Way::Over}};
-    return {{2, Way::Over}, {2, Way::Slot}, {1, Way::Slot}, {1, Way::Halves}, {1, Way::Over}};
+    std::vector<std::pair<int64_t, Way>> all{{2, Way::Over}, {2, Way::Slot}, {1, Way::Slot}, {1, Way::Over}};
+    if (p.valueDim % 128 == 0) // halves are whole panels
+      all.insert(std::prev(all.end()), {1, Way::Halves});
+    return all;
   }
   // Depths of the rings of K and V.
   std::vector<std::pair<int64_t, int64_t>> stages() const {
@@ -196,8 +199,6 @@ private:
     choices[c.name] = choice;
     if (s.outInQ && p.headDim != p.valueDim)
       c.refuse("needs equal head dims of q and v to send the output through the query tile");
-    if (halves && p.valueDim % 128)
-      c.refuse("halves the columns of the output in panels of 64: v must have a multiple of 128");
     if (over && p.valueDim > p.headDim)
       c.refuse("has no room for the output over the query tile: v has the larger head dim");
     const bool clears = p.keys.kind == RowSpace::Kind::Jagged;
