@@ -54,7 +54,7 @@ private:
       Value tiles = div(addI32(b, loc, rows, uint32_t(M - 1)), i32(M));
       Value turn = sub(addI32(b, loc, tiles, uint32_t(-1)), div(row, i32(M)));
       Value index = add(mul(div(all, i32(schedule.packed)), tiles), turn);
-      return both(inside, cmp(ICmpPredicate::sge, index, argument(params.scalar("whole"))));
+      return bitAnd(inside, cmp(ICmpPredicate::sge, index, argument(params.scalar("whole"))));
     }
     StringRef table = kernel->getAttrOfType<StringAttr>("offsets").getValue();
     auto offset = [&](Value i) {
@@ -62,8 +62,8 @@ private:
     };
     Value begun = cmp(ICmpPredicate::sge, row, offset(i32(0)));
     Value ended = cmp(ICmpPredicate::sge, row, offset(argument(params.scalar("batch"))));
-    Value own = both(begun, LLVM::XOrOp::create(b, loc, ended, constI1(b, loc, true)));
-    return both(inside, own);
+    Value own = bitAnd(begun, LLVM::XOrOp::create(b, loc, ended, constI1(b, loc, true)));
+    return bitAnd(inside, own);
   }
 
   // (part * pairs + pair) * rows + row.
@@ -160,7 +160,7 @@ private:
     auto [lse, place] = out(outputs[1]);
     Value present = cmp(ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), lse), constI64(b, loc, 0));
     Value logarithm = mulF(b, loc, addF(b, loc, lg2(b, loc, sum), top), constF32(b, loc, 0.693147181f));
-    storeGlobal4If(b, loc, both(present, cmp(ICmpPredicate::eq, lane, i32(0))),
+    storeGlobal4If(b, loc, bitAnd(present, cmp(ICmpPredicate::eq, lane, i32(0))),
                    globalElement(b, loc, lse, f32, place), bitsOf(b, loc, logarithm));
   }
 

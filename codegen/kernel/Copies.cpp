@@ -52,7 +52,7 @@ void Emitter::emitLoad(LoadOp op) {
       }
     });
   };
-  Value whole = both(rows, i32(-kBoxRows));
+  Value whole = bitAnd(rows, i32(-kBoxRows));
   boxes(params.map(op.getTensor()), i32(0), whole, kBoxRows);
   boxes(params.tailMap(op.getTensor()), whole, rows, kTailRows);
 }
@@ -133,7 +133,7 @@ void Emitter::emitStore(StoreOp op) {
   Value rowStride = argument(params.rowStride(op.getTensor())), headStride = argument(params.headStride(op.getTensor()));
   Value place = group.team ? sub(group.thread, mul(group.team, i32(teamThreads()))) : group.thread;
   Value firstRow = LLVM::LShrOp::create(b, loc, place, i32(llvm::Log2_64(uint64_t(threadsPerRow))));
-  Value chunk = both(group.thread, i32(threadsPerRow - 1));
+  Value chunk = bitAnd(group.thread, i32(threadsPerRow - 1));
   Value limit = rows;
   if (chunks < threadsPerRow)
     limit = codegen::select(b, loc, cmp(ICmpPredicate::slt, chunk, i32(chunks)), rows, i32(0));
@@ -190,9 +190,9 @@ void Emitter::emitStoreRows(StoreRowsOp op) {
     Value r = fragment ? add(add(warpRow(), LLVM::LShrOp::create(b, loc, lane, i32(2))), i32(8 * k))
                        : add(warpRow(), lane);
     const auto [rows, query, head] = placeOf(r, scalars[op.getRows()], scalars[op.getHead()]);
-    Value store = both(present, cmp(ICmpPredicate::slt, r, rows));
+    Value store = bitAnd(present, cmp(ICmpPredicate::slt, r, rows));
     if (fragment)
-      store = both(store, cmp(ICmpPredicate::eq, both(lane, i32(3)), i32(0)));
+      store = bitAnd(store, cmp(ICmpPredicate::eq, bitAnd(lane, i32(3)), i32(0)));
     Value element = add(mul(wideSigned(add(scalars[op.getRow()], query)), rowStride), mul(wideSigned(head), headStride));
     if (op.getBatch())
       element = add(element, mul(wideSigned(scalars[op.getBatch()]), argument(params.batchStride(op.getTensor()))));

@@ -37,7 +37,7 @@ Value Emitter::warpRow() {
     return mul(group.warp, i32(32));
   if (!target.tcgen05 || schedule.tileRows == 64)
     return mul(group.warp, i32(16));
-  Value quarter = both(group.warp, i32(3));
+  Value quarter = bitAnd(group.warp, i32(3));
   return add(mul(quarter, i32(32)), mul(LLVM::LShrOp::create(b, loc, group.warp, i32(2)), i32(16)));
 }
 

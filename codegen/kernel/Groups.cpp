@@ -32,7 +32,7 @@ LogicalResult Emitter::emitGroups(const WorkItem &item) {
       return body();
     Value low = cmp(ICmpPredicate::uge, warp, i32(first));
     Value high = cmp(ICmpPredicate::ult, warp, i32(first + count));
-    ifThen(both(low, high), body);
+    ifThen(bitAnd(low, high), body);
   };
   SmallVector<GroupOp> groups(kernel.getBody().getOps<GroupOp>());
   for (size_t i = 0; i < groups.size();) {

@@ -35,7 +35,7 @@ Value Emitter::blocksBefore(Value sequence) {
     Value mine = cmp(ICmpPredicate::slt, i, sequence);
     i = codegen::select(b, loc, mine, i, i32(0));
     Value length = sub(loadOffset(table, addI32(b, loc, i, 1)), loadOffset(table, i));
-    Value some = both(mine, cmp(ICmpPredicate::sgt, length, i32(0)));
+    Value some = bitAnd(mine, cmp(ICmpPredicate::sgt, length, i32(0)));
     Value blocks = div(addI32(b, loc, length, uint32_t(queryBlock - 1)), i32(queryBlock));
     Value sum = add(loop.getRegionIterArg(0), codegen::select(b, loc, some, blocks, i32(0)));
     scf::YieldOp::create(b, loc, sum);
@@ -55,7 +55,7 @@ void Emitter::emitListRow(ListRowOp op) {
     at = {add(itemBlocksBefore, block), head};
   Value inside = constI1(b, loc, true), row = constI64(b, loc, 0);
   for (auto [n, index] : llvm::enumerate(at)) {
-    inside = both(inside, cmp(ICmpPredicate::ult, index, argument(params.size(name, n))));
+    inside = bitAnd(inside, cmp(ICmpPredicate::ult, index, argument(params.size(name, n))));
     Value place = wide(index);
     row = add(row, mul(place, argument(params.stride(name, n))));
   }
@@ -65,7 +65,7 @@ void Emitter::emitListRow(ListRowOp op) {
 // Entry `index` of the list, or -1 where `when` is false or the list ends before.
 Value Emitter::listEntry(StringRef name, Value row, Value index, Value when) {
   const int64_t dims = kernel.lookupSymbol<TableOp>(name).getDims();
-  Value inside = both(when, cmp(ICmpPredicate::ult, index, argument(params.size(name, dims - 1))));
+  Value inside = bitAnd(when, cmp(ICmpPredicate::ult, index, argument(params.size(name, dims - 1))));
   Value element = add(row, wide(index));
   Value entry = loadGlobalNc4If(b, loc, inside, globalElement(b, loc, argument(params.pointer(name)), b.getI32Type(), element));
   return codegen::select(b, loc, inside, entry, i32(-1));
@@ -111,10 +111,10 @@ void Emitter::emitListBelow(ListBelowOp op) {
         for (Value e : entry) {
           // Lanes before the first that holds no entry.
           Value ends = ballot(cmp(ICmpPredicate::slt, e, i32(0)));
-          Value before = sub(both(ends, sub(i32(0), ends)), i32(1));
+          Value before = sub(bitAnd(ends, sub(i32(0), ends)), i32(1));
           before = codegen::select(b, loc, goesOn, before, i32(0));
           auto count = [&](ICmpPredicate predicate, Value limit) -> Value {
-            return LLVM::CtPopOp::create(b, loc, both(before, ballot(cmp(predicate, e, limit))));
+            return LLVM::CtPopOp::create(b, loc, bitAnd(before, ballot(cmp(predicate, e, limit))));
           };
           for (size_t n = 0; n < whole.size(); ++n) {
             Value below = count(ICmpPredicate::slt, whole[n]);
@@ -122,7 +122,7 @@ void Emitter::emitListBelow(ListBelowOp op) {
               below = add(mul(below, i32(tiles)), mul(count(ICmpPredicate::eq, whole[n]), part[n]));
             counts[n] = add(counts[n], below);
           }
-          goesOn = both(goesOn, cmp(ICmpPredicate::eq, ends, i32(0)));
+          goesOn = bitAnd(goesOn, cmp(ICmpPredicate::eq, ends, i32(0)));
         }
         SmallVector<Value> next{codegen::select(b, loc, goesOn, addI32(b, loc, args[0], uint32_t(32 * kAtOnce)), entries)};
         llvm::append_range(next, counts);

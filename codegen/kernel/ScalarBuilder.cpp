@@ -9,7 +9,7 @@ Value ScalarBuilder::add(Value x, Value y) { return LLVM::AddOp::create(b, loc, 
 Value ScalarBuilder::sub(Value x, Value y) { return LLVM::SubOp::create(b, loc, x, y); }
 Value ScalarBuilder::mul(Value x, Value y) { return LLVM::MulOp::create(b, loc, x, y); }
 Value ScalarBuilder::div(Value x, Value y) { return LLVM::UDivOp::create(b, loc, x, y); }
-Value ScalarBuilder::both(Value x, Value y) { return LLVM::AndOp::create(b, loc, x, y); }
+Value ScalarBuilder::bitAnd(Value x, Value y) { return LLVM::AndOp::create(b, loc, x, y); }
 Value ScalarBuilder::cmp(LLVM::ICmpPredicate predicate, Value x, Value y) {
   return LLVM::ICmpOp::create(b, loc, predicate, x, y);
 }

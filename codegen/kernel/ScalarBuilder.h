@@ -18,11 +18,11 @@ public:
   Value add(Value x, Value y);
   Value sub(Value x, Value y);
   Value mul(Value x, Value y);
-  Value div(Value x, Value y);  ///< unsigned
-  Value both(Value x, Value y); ///< bitwise and
+  Value div(Value x, Value y);    ///< unsigned
+  Value bitAnd(Value x, Value y);
   Value cmp(mlir::LLVM::ICmpPredicate predicate, Value x, Value y);
-  Value wide(Value v);          ///< an unsigned i32 as i64
-  Value wideSigned(Value v);    ///< a signed one
+  Value wide(Value v);            ///< an unsigned i32 as i64
+  Value wideSigned(Value v);      ///< a signed one
 
   /// Runs `body` where the condition holds, or for from, from + step, ... below `to` (signed).
   void ifThen(Value condition, llvm::function_ref<void()> body);

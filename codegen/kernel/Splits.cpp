@@ -43,7 +43,7 @@ void Emitter::emitStorePartial(StorePartialOp op) {
       Value row = addI32(b, loc, elements.firstRow, uint32_t(elements.rowOffset(k)));
       Value mine = cmp(ICmpPredicate::slt, row, placeOf(row, scalars[op.getRows()], scalars[op.getHead()]).rows);
       if (elements.firstColumn)
-        mine = both(mine, cmp(ICmpPredicate::eq, elements.firstColumn, i32(0)));
+        mine = bitAnd(mine, cmp(ICmpPredicate::eq, elements.firstColumn, i32(0)));
       Value pair = packVector(b, loc, {top, sum});
       ifThen(mine, [&] {
         storeGlobal(b, loc, pair, globalElement(b, loc, argument(params.scalar("partial_stats")), pair.getType(), partialRow(op, row)));

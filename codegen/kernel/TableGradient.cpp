@@ -116,14 +116,14 @@ private:
   }
 
   Value inside() {
-    return both(cmp(ICmpPredicate::ult, rowOfCta, i32(rowsPerCta(g))), cmp(ICmpPredicate::ult, row, argument("rows")));
+    return bitAnd(cmp(ICmpPredicate::ult, rowOfCta, i32(rowsPerCta(g))), cmp(ICmpPredicate::ult, row, argument("rows")));
   }
   Value offset(Value i) {
     auto of = [&](const ParamRef &p) { return function.getArgument(p.index); };
     return loadOffset(b, loc, of(params.offsets(g.offsets)), of(params.offsetShift(g.offsets)), i);
   }
   Value owned() {
-    return both(cmp(ICmpPredicate::sge, row, offset(i32(0))), cmp(ICmpPredicate::slt, row, offset(argument("batch"))));
+    return bitAnd(cmp(ICmpPredicate::sge, row, offset(i32(0))), cmp(ICmpPredicate::slt, row, offset(argument("batch"))));
   }
 
   // --- sums ---------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ Emitter::WorkItem Emitter::clampItem(Value row, Value left, Value head, Value po
     return codegen::select(b, loc, cmp(ICmpPredicate::slt, v, limit), v, limit);
   };
   Value rows = atMost(atMost(left, sub(argument(params.scalar("total")), row)), i32(schedule.itemQueries()));
-  Value valid = both(cmp(ICmpPredicate::sgt, rows, i32(0)), cmp(ICmpPredicate::sge, row, i32(0)));
+  Value valid = bitAnd(cmp(ICmpPredicate::sgt, rows, i32(0)), cmp(ICmpPredicate::sge, row, i32(0)));
   return {{row, rows, head}, valid, position, {}, {}, {}};
 }
 
@@ -142,7 +142,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
   // How many lanes look at a sequence that begins at or before the index.
   auto countBefore = [&](Value sequence) -> Value {
     Value before = cmp(ICmpPredicate::sle, rank(sequence, offset(clamped(sequence, batch))), tileIndex);
-    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), both(slt(sequence, batch), before),
+    Value vote = NVVM::VoteSyncOp::create(b, loc, i32t, i32(-1), bitAnd(slt(sequence, batch), before),
                                           NVVM::VoteSyncKind::ballot);
     return LLVM::CtPopOp::create(b, loc, vote);
   };
@@ -159,7 +159,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
   };
   Value begin = from(32);
   Value count = add(countBefore(add(begin, lane)), countBefore(addI32(b, loc, add(begin, lane), 32)));
-  Value found = both(cmp(ICmpPredicate::sgt, count, i32(0)), slt(count, i32(64)));
+  Value found = bitAnd(cmp(ICmpPredicate::sgt, count, i32(0)), slt(count, i32(64)));
   auto branch = scf::IfOp::create(b, loc, TypeRange{i32t}, found, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -172,7 +172,7 @@ Emitter::Tile Emitter::searchTile(Value tileIndex) {
     auto narrow = [&](Value lo, Value hi, Value begin, Value step) -> std::pair<Value, Value> {
       Value count = countBefore(add(begin, mul(lane, step)));
       Value end = add(begin, mul(count, step)), last = sub(end, step);
-      Value some = both(cmp(ICmpPredicate::sgt, count, i32(0)), slt(lo, last));
+      Value some = bitAnd(cmp(ICmpPredicate::sgt, count, i32(0)), slt(lo, last));
       Value all = cmp(ICmpPredicate::eq, count, i32(32));
       Value open = LLVM::OrOp::create(b, loc, all, slt(hi, end));
       return {select(some, last, lo), select(open, hi, end)};
