@@ -169,6 +169,24 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes,
   return CUDA_SUCCESS;
 }
 
+/// What both ways to encode a map say of the tensor.
+static emulator::TensorMapArguments mapArguments(CUtensorMapDataType type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
+                                                 const uint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                                 CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
+  emulator::TensorMapArguments a;
+  a.type = int(type);
+  a.rank = rank;
+  a.address = host(address);
+  a.dims = dims;
+  a.strides = strides;
+  a.elementStrides = elementStrides;
+  a.interleave = int(interleave);
+  a.swizzle = int(swizzle);
+  a.l2Promotion = int(l2Promotion);
+  a.oobFill = int(oobFill);
+  return a;
+}
+
 /// The end of both ways to encode a map.
 static CUresult encodeMap(const char *function, CUtensorMap *map, emulator::TensorMapArguments &a) {
   std::lock_guard<std::recursive_mutex> hold(state().lock);
@@ -191,35 +209,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, uint
                                 const uint32_t *box, const uint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
   NEED(map && host(map) % 64 == 0)
-  emulator::TensorMapArguments a;
-  a.type = int(type);
-  a.rank = rank;
-  a.address = host(address);
-  a.dims = dims;
-  a.strides = strides;
+  emulator::TensorMapArguments a = mapArguments(type, rank, address, dims, strides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
   a.box = box;
-  a.elementStrides = elementStrides;
-  a.interleave = int(interleave);
-  a.swizzle = int(swizzle);
-  a.l2Promotion = int(l2Promotion);
-  a.oobFill = int(oobFill);
   return encodeMap("cuTensorMapEncodeTiled", map, a);
 }
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
                                  const int *lowerCorner, const int *upperCorner, uint32_t channels, uint32_t pixels, const uint32_t *elementStrides,
                                  CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
   NEED(map && host(map) % 64 == 0 && lowerCorner && upperCorner)
-  emulator::TensorMapArguments a;
-  a.type = int(type);
-  a.rank = rank;
-  a.address = host(address);
-  a.dims = dims;
-  a.strides = strides;
-  a.elementStrides = elementStrides;
-  a.interleave = int(interleave);
-  a.swizzle = int(swizzle);
-  a.l2Promotion = int(l2Promotion);
-  a.oobFill = int(oobFill);
+  emulator::TensorMapArguments a = mapArguments(type, rank, address, dims, strides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
   a.lowerCorner = lowerCorner;
   a.upperCorner = upperCorner;
   a.channelsPerPixel = channels;
