@@ -1,11 +1,8 @@
 // runtime/abi/ManifestRead.cpp - JSON to Manifest; every refusal names the place and the rule.
+#include "runtime/abi/Json.h"
 #include "runtime/abi/Manifest.h"
 #include "runtime/abi/Sha256.h"
 #include "runtime/abi/Target.h"
-
-#include <nlohmann/json.hpp>
-
-#include <set>
 
 namespace fovea {
 
@@ -264,6 +261,14 @@ KernelSpec Reader::kernel(const Json &json, const std::string &path) {
         if (result.values[k].first == result.values.back().first)
           fail(where, "the name \"" + result.values[k].first + "\" is taken by values[" + std::to_string(k) + "]; expected one of its own");
     }
+  std::set<std::string> given;
+  for (const auto &[name, value] : result.values) {
+    value.forEachName([&, &name = name](const std::string &used) {
+      if (used[0] == '$' && !given.count(used))
+        fail(path + ".values", "\"" + name + "\" uses \"" + used + "\", which no value before it gives");
+    });
+    given.insert(name);
+  }
   std::vector<Expr> grid = exprs(json, path, "grid");
   if (grid.size() != 3)
     fail(path + ".grid", "expected three expressions, found " + std::to_string(grid.size()));
@@ -332,10 +337,12 @@ const TensorSpec *Manifest::findTensor(std::string_view name) const {
 }
 
 Expected<Manifest> parseManifest(std::string_view json, const std::string &origin) {
-  // The library's exceptions are off: a discarded value says that the text is no JSON.
-  Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  std::optional<std::string> repeated;
+  Json document = parseJson(json, repeated);
   if (document.is_discarded())
     return Error{origin + ": not valid JSON (the file may be truncated or edited); recompile the spec"};
+  if (repeated)
+    return Error{origin + ": the key \"" + *repeated + "\" stands twice in one object (the file may be edited); recompile the spec"};
   Expected<Manifest> manifest = Reader(origin).read(document);
   // The compiler seals what it writes; a manifest written by hand from the start has no seal.
   if (manifest && document.contains("sha256")) {

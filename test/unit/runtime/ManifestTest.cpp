@@ -88,6 +88,32 @@ TEST(Manifest, RefusesNamesWithoutValues) {
   EXPECT_NE(problem([](Json &j) { j["kernels"][0]["values"] = 3; }).find("kernels[0].values"), std::string::npos);
 }
 
+TEST(Manifest, RefusesNamesUsedBeforeTheyAreGiven) {
+  // Nothing uses the values here: a launch would never ask for them.
+  auto values = [](Json given) { return problem([&](Json &j) { j["kernels"][0]["values"] = given; j.erase("sha256"); }); };
+  EXPECT_EQ(values(Json::parse(R"([["$a", ["add", "batch", "$a"]]])")),
+            "m.json: kernels[0].values: \"$a\" uses \"$a\", which no value before it gives");
+  EXPECT_EQ(values(Json::parse(R"([["$a", "$b"], ["$b", 1]])")),
+            "m.json: kernels[0].values: \"$a\" uses \"$b\", which no value before it gives");
+  EXPECT_EQ(values(Json::parse(R"([["$b", 1], ["$a", ["add", "$b", ["mul", 2, "$b"]]]])")), "no error");
+}
+
+TEST(Manifest, RefusesAKeyGivenTwice) {
+  Json json = Json::parse(toJson(example()));
+  json.erase("sha256");
+  auto twice = [&](const std::string &member, const std::string &first) {
+    std::string text = json.dump();
+    size_t at = text.find(member);
+    EXPECT_NE(at, std::string::npos) << member;
+    Expected<Manifest> result = parseManifest(text.insert(at, first), "m.json");
+    return result ? "no error" : result.message();
+  };
+  const std::string rest = "\" stands twice in one object (the file may be edited); recompile the spec";
+  EXPECT_EQ(twice("\"target\":", ""), "no error"); // "name" stands in several objects, in each once
+  EXPECT_EQ(twice("\"target\":", "\"target\":\"sm_90a\","), "m.json: the key \"target" + rest);
+  EXPECT_EQ(twice("\"tmem_columns\":", "\"tmem_columns\":0,"), "m.json: the key \"tmem_columns" + rest);
+}
+
 TEST(Manifest, RefusesValuesEditedByHand) {
   std::string text = toJson(example());
   size_t at = text.find("\"dynamic_smem\": ");
