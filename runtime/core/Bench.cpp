@@ -8,9 +8,9 @@
 namespace fovea {
 using namespace cu;
 
-static double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 Expected<std::vector<double>> timeOnDevice(const Device &device, const BenchOptions &options,

@@ -5,6 +5,7 @@
 #include "runtime/core/Module.h"
 
 #include <functional>
+#include <vector>
 
 namespace fovea {
 
@@ -16,6 +17,9 @@ struct BenchOptions {
 struct LaunchTimes {
   double medianMs = 0, fastestMs = 0, slowestMs = 0; ///< on the device, by events
 };
+
+/// The middle value of one or more, or the mean of the two middle ones.
+double median(std::vector<double> values);
 
 /// Warms up, then times.
 Expected<LaunchTimes> timeLaunches(const Device &device, PreparedLaunch &launch, const BenchOptions &options = {});

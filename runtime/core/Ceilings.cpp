@@ -93,11 +93,6 @@ struct Kernel {
   }
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // Where the driver happens to place two buffers decides a tenth of the rate (seen on an H200: 3.81 or 4.25 TB/s by the
 // pair, the same pair always the same), so three buffers are copied in turn and the fastest pair is the ceiling.
 Expected<void> measureCopy(const Device &device, Ceilings &ceilings) {

@@ -1,9 +1,9 @@
 // test/device/launch_overhead.cpp - host time of a prepared launch beside that of a bare cuLaunchKernel.
 //   launch_overhead [cuda:0]    prints one line of JSON; medians over 2000 launches of a kernel that does nothing
 #include "runtime/abi/Sha256.h"
+#include "runtime/core/Bench.h"
 #include "runtime/core/Module.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -64,8 +64,7 @@ template <typename Call> double medianNanoseconds(const Device &device, Call cal
     if (i >= 200)
       times.push_back(time);
   }
-  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-  return times[times.size() / 2];
+  return median(times);
 }
 
 Expected<void> run(const char *spec) {
