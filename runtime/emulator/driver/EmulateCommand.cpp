@@ -1,6 +1,7 @@
 // runtime/emulator/driver/EmulateCommand.cpp - the command: run any PTX with the buffers of a launch.json.
 #include "runtime/emulator/driver/EmulateCommand.h"
 #include "runtime/emulator/driver/LaunchFile.h"
+#include "runtime/emulator/driver/Policy.h"
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace fovea::emulator {
 static const char *usage =
     " [KERNEL.ptx] --launch launch.json [--async lazy|eager|random] [--seed N] [--limit N]\n"
     "       [--threads N] [--detect | --trace FILE] [--report text|json] [-o DIR]\n"
+    "A value may also follow '=': --async=random.\n"
     "Runs PTX for sm_100a or sm_90a without a GPU; buffers come from and go to .npy files (runtime/emulator/README.md, launch.json).\n"
     "A program that runs on the emulator's library writes launch files: FOVEA_EMULATE_RECORD=DIR fovea check SPEC, for one.\n"
     "--detect looks for races, missing fences and values that were never set. --trace writes what each warp ran and waited for,\n"
@@ -30,7 +32,11 @@ int emulateCommand(const char *name, int argc, const char *const *argv) {
     return 2;
   };
   for (int k = 0; k < argc; ++k) {
-    std::string a = argv[k];
+    std::string a = argv[k], v;
+    const size_t equals = a[0] == '-' ? a.find('=') : std::string::npos;
+    const bool joined = equals != std::string::npos;
+    if (joined)
+      v = a.substr(equals + 1), a.resize(equals);
     bool takesValue = a == "--launch" || a == "--async" || a == "--seed" || a == "--limit" || a == "--threads" || a == "--report" || a == "--trace" || a == "-o";
     if (a == "--help" || a == "-h") {
       std::printf("usage: %s%s", name, usage);
@@ -39,6 +45,8 @@ int emulateCommand(const char *name, int argc, const char *const *argv) {
     if (a[0] == '-' && !given.insert(a).second)
       return bad("'" + a + "' is given twice");
     if (a == "--detect") {
+      if (joined)
+        return bad("'--detect' takes no value, found '" + v + "'");
       options.detect = true;
       continue;
     }
@@ -50,18 +58,16 @@ int emulateCommand(const char *name, int argc, const char *const *argv) {
       options.ptx = a;
       continue;
     }
-    if (++k == argc)
+    if (!joined && ++k == argc)
       return bad("'" + a + "' needs a value");
-    std::string v = argv[k];
+    if (!joined)
+      v = argv[k];
     if (v.empty())
       return bad("'" + a + "' needs a value, found an empty one");
     uint64_t n = 0;
     if (a == "--seed" || a == "--limit" || a == "--threads") {
-      char *end;
-      errno = 0;
-      n = std::strtoull(v.c_str(), &end, 0);
       const uint64_t least = a == "--limit", most = a == "--threads" ? 1024 : ~uint64_t(0);
-      if (*end || v[0] == '-' || errno || n < least || n > most)
+      if (!cu::parseNumber(v.c_str(), least, most, n))
         return bad("'" + a + "' needs a number from " + std::to_string(least) + " to " + std::to_string(most) + ", found '" + v + "'");
     }
     if (a == "--launch") launch = v;

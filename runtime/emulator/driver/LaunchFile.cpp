@@ -1,5 +1,6 @@
 // runtime/emulator/driver/LaunchFile.cpp - reads and runs launch.json.
 #include "runtime/emulator/driver/LaunchFile.h"
+#include "runtime/abi/Json.h"
 #include "runtime/emulator/driver/NpyFile.h"
 #include "runtime/emulator/driver/Policy.h"
 #include "runtime/emulator/machine/Timeline.h"
@@ -33,22 +34,15 @@ void keys(const Json &j, const std::string &where, std::initializer_list<const c
       fail(where + ": unknown key '" + item.key() + "'; known are " + list);
   }
 }
-uint64_t number(const Json &j, const std::string &where) {
-  if (j.is_number_unsigned())
-    return j.get<uint64_t>();
-  if (j.is_number_integer())
-    return uint64_t(j.get<int64_t>());
-  fail(where + ": expected an integer");
-}
-/// As many bits as T has: an integer outside of its range is refused.
-template <class T> T narrow(const Json &j, const std::string &where) {
-  const uint64_t v = number(j, where);
-  const bool negative = !j.is_number_unsigned() && int64_t(v) < 0;
-  const bool fits = negative ? int64_t(v) >= int64_t(std::numeric_limits<T>::min()) : v <= uint64_t(std::numeric_limits<T>::max());
+/// An integer that T cannot hold is refused.
+template <class T> T number(const Json &j, const std::string &where) {
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  if (!j.is_number_integer())
+    fail(where + ": expected an integer, found " + j.dump());
+  const bool fits = j.is_number_unsigned() ? j.get<uint64_t>() <= uint64_t(most) : j.get<int64_t>() >= int64_t(least);
   if (!fits)
-    fail(where + ": expected an integer from " + std::to_string(std::numeric_limits<T>::min()) + " to " + std::to_string(std::numeric_limits<T>::max()) +
-         ", found " + j.dump());
-  return T(v);
+    fail(where + ": expected an integer from " + std::to_string(least) + " to " + std::to_string(most) + ", found " + j.dump());
+  return j.get<T>();
 }
 double real(const Json &j, const std::string &where) {
   if (j.is_string()) {  // JSON has no infinities
@@ -65,7 +59,7 @@ template <class T> std::vector<T> numbers(const Json &j, const std::string &wher
     fail(where + ": expected a list of integers");
   std::vector<T> v;
   for (const Json &e : j)
-    v.push_back(narrow<T>(e, where));
+    v.push_back(number<T>(e, where));
   return v;
 }
 void triple(const Json &spec, const char *key, uint32_t out[3]) {
@@ -114,7 +108,7 @@ struct Runner {
     auto it = buffers.find(name);
     if (it == buffers.end())
       fail(where + ": there is no buffer '" + name + "'");
-    return it->second.first + (p.contains("offset") ? number(p["offset"], where + ".offset") : 0);
+    return it->second.first + (p.contains("offset") ? uint64_t(number<int64_t>(p["offset"], where + ".offset")) : 0);
   }
 
   std::vector<uint8_t> tensorMap(const Json &m) {
@@ -160,8 +154,8 @@ struct Runner {
       lower = numbers<int32_t>(j["lower"], "lower"), upper = numbers<int32_t>(j["upper"], "upper");
       if (dims.size() < 3 || lower.size() + 2 != dims.size() || upper.size() != lower.size())
         fail("tensor_map.im2col: of 3 to 5 dimensions, lower and upper have one entry for each between the first and the last");
-      a.lowerCorner = lower.data(), a.upperCorner = upper.data();
-      a.channelsPerPixel = narrow<uint32_t>(j["channels"], "channels"), a.pixelsPerColumn = narrow<uint32_t>(j["pixels"], "pixels");
+      a.im2col = true, a.lowerCorner = lower.data(), a.upperCorner = upper.data();
+      a.channelsPerPixel = number<uint32_t>(j["channels"], "channels"), a.pixelsPerColumn = number<uint32_t>(j["pixels"], "pixels");
     }
     TensorMap map;
     std::string bad = validateTensorMap(a, map);
@@ -196,10 +190,14 @@ struct Runner {
       if (p.size() != (field ? 2u : 1u))
         fail("params: " + p.dump() + " has more than one value");
       if (k == "tensor_map") return tensorMap(v);
-      if (k == "u8" || k == "i8") return scalar(uint8_t(number(v, k)));
-      if (k == "u16" || k == "i16") return scalar(uint16_t(number(v, k)));
-      if (k == "u32" || k == "i32") return scalar(uint32_t(number(v, k)));
-      if (k == "u64" || k == "i64") return scalar(number(v, k));
+      if (k == "u8") return scalar(number<uint8_t>(v, k));
+      if (k == "u16") return scalar(number<uint16_t>(v, k));
+      if (k == "u32") return scalar(number<uint32_t>(v, k));
+      if (k == "u64") return scalar(number<uint64_t>(v, k));
+      if (k == "i8") return scalar(number<int8_t>(v, k));
+      if (k == "i16") return scalar(number<int16_t>(v, k));
+      if (k == "i32") return scalar(number<int32_t>(v, k));
+      if (k == "i64") return scalar(number<int64_t>(v, k));
       if (k == "f32") return scalar(float(real(v, k)));
       if (k == "f64") return scalar(real(v, k));
       if (k == "hex") return hexBytes(v.get<std::string>(), k);
@@ -210,7 +208,7 @@ struct Runner {
   }
   std::vector<uint8_t> structure(const Json &s) {
     keys(s, "struct", {"bytes", "hex", "fields"});
-    std::vector<uint8_t> b(size_t(number(s.at("bytes"), "struct.bytes")), 0);
+    std::vector<uint8_t> b(number<uint16_t>(s.at("bytes"), "struct.bytes"), 0);  // all parameters of a kernel: 32764 at most
     if (s.contains("hex")) {
       auto h = hexBytes(s["hex"].get<std::string>(), "struct.hex");
       if (h.size() > b.size())
@@ -220,7 +218,7 @@ struct Runner {
     if (s.contains("fields"))
       for (const Json &f : s["fields"]) {
         auto v = value(f, true);
-        uint64_t at = number(f.at("at"), "struct.at");
+        uint64_t at = number<uint64_t>(f.at("at"), "struct.at");
         if (at > b.size() || v.size() > b.size() - at)
           fail("struct: a field at " + std::to_string(at) + " reaches beyond its " + std::to_string(b.size()) + " bytes");
         std::copy(v.begin(), v.end(), b.begin() + long(at));
@@ -245,7 +243,7 @@ struct Runner {
 
   void makeBuffer(const std::string &name, const Json &b) {
     keys(b, "buffers." + name, {"npy", "bytes", "fill", "save", "dtype", "shape", "align", "address"});
-    uint64_t align = b.contains("align") ? number(b["align"], "align") : 256;
+    uint64_t align = b.contains("align") ? number<uint64_t>(b["align"], "align") : 256;
     if (!align || align & (align - 1) || align > (1u << 30))
       fail("buffers." + name + ": align must be a power of two");
     std::vector<uint8_t> data;
@@ -256,7 +254,7 @@ struct Runner {
     } else {
       if (!b.contains("bytes"))
         fail("buffers." + name + ": needs npy or bytes");
-      bytes = narrow<uint64_t>(b["bytes"], "buffers." + name + ".bytes");
+      bytes = number<uint64_t>(b["bytes"], "buffers." + name + ".bytes");
       std::string fill = b.contains("fill") ? b["fill"].get<std::string>() : "poison";
       if (fill == "zero")
         data.assign(size_t(bytes), 0);
@@ -265,7 +263,7 @@ struct Runner {
     }
     uint64_t a;
     if (b.contains("address")) {
-      a = narrow<uint64_t>(b["address"], "address");
+      a = number<uint64_t>(b["address"], "address");
       try {
         memory.place(a, bytes, name);
       } catch (const std::invalid_argument &e) {
@@ -294,7 +292,10 @@ std::string readText(const std::string &path) {
 Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
   Json spec;
   try {
-    spec = Json::parse(readText(path));
+    std::optional<std::string> repeated;
+    spec = parseJson(readText(path), repeated, /*exceptions=*/true);
+    if (repeated)
+      fail(path + ": the key '" + *repeated + "' stands twice in one object");
   } catch (const Json::exception &e) {
     fail(path + ": " + e.what());
   }
@@ -329,7 +330,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       triple(l, "block", c.block);
       triple(l, "cluster", c.cluster);
       if (l.contains("dynamic_smem"))
-        c.dynamicShared = narrow<uint32_t>(l["dynamic_smem"], "dynamic_smem");
+        c.dynamicShared = number<uint32_t>(l["dynamic_smem"], "dynamic_smem");
       if (!cu::applyPolicy(c))
         throw std::runtime_error("the environment sets what no launch can have");
       std::string policy = !options.policy.empty() ? options.policy : spec.contains("async") ? spec["async"].get<std::string>() : "";
@@ -338,7 +339,7 @@ Report runLaunchFile(const std::string &path, const LaunchOptions &options) {
       else if (!policy.empty())
         fail("async is lazy, eager or random, found '" + policy + "'");
       if (options.hasSeed || spec.contains("seed"))
-        c.seed = options.hasSeed ? options.seed : number(spec["seed"], "seed");
+        c.seed = options.hasSeed ? options.seed : number<uint64_t>(spec["seed"], "seed");
       if (options.limit)
         c.limit = options.limit;
       if (options.threads)

@@ -196,7 +196,8 @@ static CUresult encodeMap(const char *function, CUtensorMap *map, emulator::Tens
   if (!devices.empty())
     a.hasSubByteAndAtoms = devices[c ? size_t(c->device) : 0]->chip->major >= 10;
   emulator::TensorMap decoded;
-  std::string broken = emulator::validateTensorMap(a, decoded);
+  std::string broken = map && host(map) % 64 == 0 ? emulator::validateTensorMap(a, decoded)
+                                                  : "tensorMap must be a multiple of 64 bytes and not null, found " + std::to_string(host(map));
   if (!broken.empty()) {
     say(function + (": " + broken));
     return CUDA_ERROR_INVALID_VALUE;
@@ -208,7 +209,6 @@ static CUresult encodeMap(const char *function, CUtensorMap *map, emulator::Tens
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
                                 const uint32_t *box, const uint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
-  NEED(map && host(map) % 64 == 0)
   emulator::TensorMapArguments a = mapArguments(type, rank, address, dims, strides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
   a.box = box;
   return encodeMap("cuTensorMapEncodeTiled", map, a);
@@ -216,8 +216,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, uint
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
                                  const int *lowerCorner, const int *upperCorner, uint32_t channels, uint32_t pixels, const uint32_t *elementStrides,
                                  CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill) {
-  NEED(map && host(map) % 64 == 0 && lowerCorner && upperCorner)
   emulator::TensorMapArguments a = mapArguments(type, rank, address, dims, strides, elementStrides, interleave, swizzle, l2Promotion, oobFill);
+  a.im2col = true;
   a.lowerCorner = lowerCorner;
   a.upperCorner = upperCorner;
   a.channelsPerPixel = channels;

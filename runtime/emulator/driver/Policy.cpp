@@ -7,14 +7,21 @@
 
 namespace fovea::cu {
 
-static bool number(const char *name, uint64_t &value, uint64_t least = 0, uint64_t most = ~uint64_t(0)) {
-  const char *text = std::getenv(name);
-  if (!text || !*text)
-    return true;
+bool parseNumber(const char *text, uint64_t least, uint64_t most, uint64_t &value) {
+  if (*text < '0' || *text > '9')  // strtoull also takes blanks and signs
+    return false;
   char *end;
   errno = 0;
-  value = std::strtoull(text, &end, 0);
-  if (!*end && *text != '-' && !errno && value >= least && value <= most)
+  const uint64_t parsed = std::strtoull(text, &end, 0);
+  if (*end || errno || parsed < least || parsed > most)
+    return false;
+  value = parsed;
+  return true;
+}
+
+static bool number(const char *name, uint64_t &value, uint64_t least = 0, uint64_t most = ~uint64_t(0)) {
+  const char *text = std::getenv(name);
+  if (!text || !*text || parseNumber(text, least, most, value))
     return true;
   std::fprintf(stderr, "fovea emulator: %s=%s: expected a number from %llu to %llu\n", name, text, static_cast<unsigned long long>(least),
                static_cast<unsigned long long>(most));

@@ -4,6 +4,9 @@
 
 namespace fovea::cu {
 
+/// Whether all of `text` is an integer from `least` to `most`, decimal or after 0x; then `value` is it. No blanks, no sign.
+bool parseNumber(const char *text, uint64_t least, uint64_t most, uint64_t &value);
+
 /// FOVEA_EMULATE_ASYNC (lazy, eager, random), FOVEA_EMULATE_SEED, FOVEA_EMULATE_LIMIT (warp instructions),
 /// FOVEA_EMULATE_THREADS. False, with a line on stderr, when one of them makes no sense.
 bool applyPolicy(emulator::LaunchConfig &config);

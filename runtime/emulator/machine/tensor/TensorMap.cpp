@@ -30,8 +30,8 @@ uint64_t boxRows(const TensorMap &map) {
 /// What cuTensorMapEncodeIm2col asks of its own arguments, into `map`, whose dimensions are known.
 static std::string validateIm2col(const TensorMapArguments &a, TensorMap &map) {
   auto number = [](int64_t v) { return std::to_string(v); };
-  if (!a.upperCorner)
-    return "pixelBoxUpperCorner must not be null";
+  if (!a.lowerCorner || !a.upperCorner)
+    return "pixelBoxLowerCorner and pixelBoxUpperCorner must not be null";
   if (a.rank < 3)
     return "im2col needs rank 3, 4 or 5, found " + number(a.rank);
   const int32_t most = a.rank == 3 ? 32767 : a.rank == 4 ? 127 : 15;
@@ -54,11 +54,11 @@ std::string validateTensorMap(const TensorMapArguments &a, TensorMap &map) {
   auto number = [](uint64_t v) { return std::to_string(v); };
   if (a.rank < 1 || a.rank > 5)
     return "rank must be 1..5, found " + number(a.rank);
-  const bool im2col = a.lowerCorner;
+  const bool im2col = a.im2col;
   const uint32_t channels[5] = {a.channelsPerPixel, 1, 1, 1, 1}, *box = im2col ? channels : a.box;
   const char *inner0 = im2col ? "channelsPerPixel" : "boxDim[0]";
   if (!a.dims || !box || !a.elementStrides || (a.rank > 1 && !a.strides))
-    return "globalDim, globalStrides, boxDim and elementStrides must not be null";
+    return std::string("globalDim, globalStrides") + (im2col ? "" : ", boxDim") + " and elementStrides must not be null";
   if (a.type < 0 || a.type > 15)
     return "unknown element type " + std::to_string(a.type);
   MapType type = MapType(a.type);

@@ -53,7 +53,7 @@ struct TensorMapArguments {
   int interleave = 0, swizzle = 0, l2Promotion = 0, oobFill = 0; ///< CUDA driver enum values
   /// sm_100 adds the padded 4/6-bit types and the 128-byte swizzles with larger atoms; an H200 refuses them.
   bool hasSubByteAndAtoms = false;
-  /// cuTensorMapEncodeIm2col, when not null (`box` is not read then): corners from W on.
+  bool im2col = false;  ///< cuTensorMapEncodeIm2col: what follows is read, and not `box`; corners from W on
   const int32_t *lowerCorner = nullptr, *upperCorner = nullptr;
   uint32_t channelsPerPixel = 0, pixelsPerColumn = 0;
 };

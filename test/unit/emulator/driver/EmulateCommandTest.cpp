@@ -141,6 +141,16 @@ TEST_F(EmulateCommand, LimitEndsAnEndlessLoop) {
   unsetenv("FOVEA_EMULATE_LIMIT");
 }
 
+TEST_F(EmulateCommand, TakesAValueBehindAnEqualsSign) {
+  write("endless.ptx", ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 out) {\nL: bra L;\n}\n");
+  std::string out;
+  EXPECT_EQ(run({path("endless.ptx"), "--launch=" + path("launch.json"), "--async=eager", "--seed=7", "--limit=0x1388", "--threads=1", "--report=json",
+                 "--trace=" + path("trace.json"), "-o=" + path("to=folder")}, &out), 1);
+  EXPECT_NE(Json::parse(out)["findings"][0]["message"].get<std::string>().find("more than 5000 warp instructions"), std::string::npos) << out;
+  EXPECT_TRUE(Json::parse(read("trace.json")).contains("traceEvents"));
+  EXPECT_TRUE(std::filesystem::exists(path("to=folder/out.npy")));
+}
+
 TEST_F(EmulateCommand, RefusesAWrongMap) {
   auto says = [&](const std::string &map, const std::string &message) {
     write("map.json", R"({"kernel": "k", "grid": [1, 1, 1], "block": [64, 1, 1], "buffers": {"a": {"bytes": 4096, "fill": "zero"}}, "params": [{"tensor_map":
@@ -171,7 +181,42 @@ TEST_F(EmulateCommand, RefusesNumbersThatDoNotFit) {
   says(R"("grid": [1], "block": [-1], "buffers": {"a": {"bytes": 64}})", "block: expected an integer from 0 to 4294967295, found -1");
   says(R"("grid": [1], "block": [64], "dynamic_smem": 4294967296, "buffers": {"a": {"bytes": 64}})", "dynamic_smem: expected an integer from 0 to 4294967295, found 4294967296");
   says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": -1}})", "buffers.a.bytes: expected an integer from 0 to 18446744073709551615, found -1");
+  says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": 64}}, "seed": -1)", "seed: expected an integer from 0 to 18446744073709551615, found -1");
+  says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": 64}}, "seed": 18446744073709551616)", "seed: expected an integer, found 1.8446744073709552e+19");
+  says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": 64, "align": -256}})", "align: expected an integer from 0 to 18446744073709551615, found -256");
   says(R"("grid": [1], "block": [64], "buffers": {"a": {"bytes": 4611686018427387904, "fill": "zero"}})", "buffers.a: this machine has no memory for its 4611686018427387904 bytes");
+}
+
+TEST_F(EmulateCommand, RefusesParametersThatDoNotFit) {
+  auto says = [&](const std::string &parameter, const std::string &message) {
+    write("odd.json", R"({"kernel": "k", "grid": [1], "block": [64], "buffers": {"a": {"bytes": 256}}, "params": [)" + parameter + "]}");
+    std::string err;
+    EXPECT_EQ(run({path("k.ptx"), "--launch", path("odd.json")}, nullptr, &err), message.empty() ? 0 : 2);
+    EXPECT_NE(err.find(message), std::string::npos) << err;
+  };
+  says(R"({"buffer": "a", "offset": 9223372036854775808})", "params.offset: expected an integer from -9223372036854775808 to 9223372036854775807, found 9223372036854775808");
+  says(R"({"u8": 256})", "u8: expected an integer from 0 to 255, found 256");
+  says(R"({"u16": -1})", "u16: expected an integer from 0 to 65535, found -1");
+  says(R"({"u32": 4294967296})", "u32: expected an integer from 0 to 4294967295, found 4294967296");
+  says(R"({"u64": -1})", "u64: expected an integer from 0 to 18446744073709551615, found -1");
+  says(R"({"i8": -129})", "i8: expected an integer from -128 to 127, found -129");
+  says(R"({"i16": 32768})", "i16: expected an integer from -32768 to 32767, found 32768");
+  says(R"({"i32": 4294967295})", "i32: expected an integer from -2147483648 to 2147483647, found 4294967295");
+  says(R"({"i64": 9223372036854775808})", "i64: expected an integer from -9223372036854775808 to 9223372036854775807, found 9223372036854775808");
+  says(R"({"struct": {"bytes": -1}})", "struct.bytes: expected an integer from 0 to 65535, found -1");
+  says(R"({"struct": {"bytes": 8, "fields": [{"at": -8, "u64": 0}]}})", "struct.at: expected an integer from 0 to 18446744073709551615, found -8");
+  says(R"({"struct": {"bytes": 8, "fields": [{"at": 0, "buffer": "a", "offset": -0}]}})", "");
+}
+
+TEST_F(EmulateCommand, RefusesAKeyGivenTwice) {
+  auto says = [&](const std::string &launch, const std::string &key) {
+    write("odd.json", launch);
+    std::string err;
+    EXPECT_EQ(run({path("k.ptx"), "--launch", path("odd.json")}, nullptr, &err), 2);
+    EXPECT_NE(err.find("odd.json: the key '" + key + "' stands twice in one object"), std::string::npos) << err;
+  };
+  says(R"({"kernel": "k", "grid": [1], "block": [64], "grid": [2]})", "grid");
+  says(R"({"kernel": "k", "grid": [1], "block": [64], "buffers": {"a": {"bytes": 64}, "a": {"bytes": 256}}, "params": [{"buffer": "a"}]})", "a");
 }
 
 TEST_F(EmulateCommand, RefusesAWrongEnvironment) {
@@ -179,6 +224,11 @@ TEST_F(EmulateCommand, RefusesAWrongEnvironment) {
       {"FOVEA_EMULATE_DETECT", "banana", "FOVEA_EMULATE_DETECT=banana: expected 0 or 1"},
       {"FOVEA_EMULATE_DETECT", "2", "FOVEA_EMULATE_DETECT=2: expected 0 or 1"},
       {"FOVEA_EMULATE_LIMIT", "0", "FOVEA_EMULATE_LIMIT=0: expected a number from 1 to 18446744073709551615"},
+      {"FOVEA_EMULATE_SEED", " 1", "FOVEA_EMULATE_SEED= 1: expected a number from 0 to 18446744073709551615"},
+      {"FOVEA_EMULATE_SEED", "1 ", "FOVEA_EMULATE_SEED=1 : expected a number from 0 to 18446744073709551615"},
+      {"FOVEA_EMULATE_SEED", " -1", "FOVEA_EMULATE_SEED= -1: expected a number from 0 to 18446744073709551615"},
+      {"FOVEA_EMULATE_LIMIT", "\t5", "FOVEA_EMULATE_LIMIT=\t5: expected a number from 1 to 18446744073709551615"},
+      {"FOVEA_EMULATE_THREADS", "+1", "FOVEA_EMULATE_THREADS=+1: expected a number from 0 to 1024"},
       {"FOVEA_EMULATE_SEED", "99999999999999999999", "FOVEA_EMULATE_SEED=99999999999999999999: expected a number from 0 to 18446744073709551615"},
       {"FOVEA_EMULATE_THREADS", "4294967297", "FOVEA_EMULATE_THREADS=4294967297: expected a number from 0 to 1024"},
       {"FOVEA_EMULATE_ASYNC", "soon", "FOVEA_EMULATE_ASYNC=soon: expected lazy, eager or random"}};
@@ -208,6 +258,13 @@ TEST_F(EmulateCommand, RefusesAWrongCommandLine) {
   says({"--launch", "x", "--seed", "18446744073709551616"}, "'--seed' needs a number from 0 to 18446744073709551615, found '18446744073709551616'");
   says({"--launch", "x", "--threads", "4294967297"}, "'--threads' needs a number from 0 to 1024, found '4294967297'");
   says({"--launch", "x", "-o", ""}, "'-o' needs a value, found an empty one");
+  says({"--launch", "x", "--seed", " 1"}, "'--seed' needs a number from 0 to 18446744073709551615, found ' 1'");
+  says({"--launch=x", "--limit=-1"}, "'--limit' needs a number from 1 to 18446744073709551615, found '-1'");
+  says({"--launch="}, "'--launch' needs a value, found an empty one");
+  says({"--launch=x", "--launch", "y"}, "'--launch' is given twice");
+  says({"--launch=x", "--async=soon"}, "--async is lazy, eager or random, found 'soon'");
+  says({"--launch=x", "--detect=1"}, "'--detect' takes no value, found '1'");
+  says({"--colour=red"}, "unknown option '--colour'");
   says({"--launch", "x", "--async", ""}, "'--async' needs a value, found an empty one");
   says({"--launch", "x", "--launch", "y"}, "'--launch' is given twice");
   says({"--launch", "x", "--detect", "--detect"}, "'--detect' is given twice");

@@ -259,7 +259,7 @@ struct Im2col {
     a.address = 0x1000;
     a.dims = dims.data(), a.strides = strides.data(), a.elementStrides = steps.data();
     a.swizzle = 1;
-    a.lowerCorner = lower.data(), a.upperCorner = upper.empty() ? nullptr : upper.data();
+    a.im2col = true, a.lowerCorner = lower.empty() ? nullptr : lower.data(), a.upperCorner = upper.empty() ? nullptr : upper.data();
     a.channelsPerPixel = channels, a.pixelsPerColumn = pixels;
     return validateTensorMap(a, map);
   }
@@ -292,7 +292,8 @@ TEST(TensorMap, Im2colRules) {
     spoil(i);
     return i.verdict();
   };
-  EXPECT_EQ(says([](Im2col &i) { i.upper.clear(); }), "pixelBoxUpperCorner must not be null");
+  EXPECT_EQ(says([](Im2col &i) { i.lower.clear(); }), "pixelBoxLowerCorner and pixelBoxUpperCorner must not be null");
+  EXPECT_EQ(says([](Im2col &i) { i.upper.clear(); }), "pixelBoxLowerCorner and pixelBoxUpperCorner must not be null");
   EXPECT_EQ(says([](Im2col &i) { i.dims.resize(2); }), "im2col needs rank 3, 4 or 5, found 2");
   EXPECT_EQ(says([](Im2col &i) { i.lower[1] = -129; }), "pixel box corners of rank 4 are -128..127, found -129");
   EXPECT_EQ(says([](Im2col &i) { i.upper[0] = -10; }), "the pixel box must not be empty, found -1..-2 in dimension 1");
