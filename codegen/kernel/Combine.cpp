@@ -8,6 +8,7 @@
 #include "codegen/common/Sreg.h"
 #include "codegen/kernel/Emitter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace mlir;
@@ -91,7 +92,7 @@ private:
     Value term;
     if (auto sink = kernel->getAttrOfType<StringAttr>("sink")) {
       Value address = globalElement(b, loc, argument(params.pointer(tableSymbol(sink.getValue()))), f32, wide(head));
-      term = mulF(b, loc, loadGlobal(b, loc, f32, address), constF32(b, loc, 1.44269504f));
+      term = mulF(b, loc, loadGlobal(b, loc, f32, address), constF32(b, loc, llvm::numbers::log2ef));
       top = maxF(b, loc, top, term);
     }
     Value factor = codegen::select(b, loc, mine, ex2(b, loc, subF(b, loc, stats[0], top)), constF32(b, loc, 0));
@@ -159,7 +160,7 @@ private:
       return;
     auto [lse, place] = out(outputs[1]);
     Value present = cmp(ICmpPredicate::ne, LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), lse), constI64(b, loc, 0));
-    Value logarithm = mulF(b, loc, addF(b, loc, lg2(b, loc, sum), top), constF32(b, loc, 0.693147181f));
+    Value logarithm = mulF(b, loc, addF(b, loc, lg2(b, loc, sum), top), constF32(b, loc, llvm::numbers::ln2f));
     storeGlobal4If(b, loc, bitAnd(present, cmp(ICmpPredicate::eq, lane, i32(0))),
                    globalElement(b, loc, lse, f32, place), bitsOf(b, loc, logarithm));
   }

@@ -8,6 +8,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace mlir;
@@ -17,8 +18,6 @@ using namespace fovea::codegen;
 // --- functions ----------------------------------------------------------------------------------------------------
 
 namespace {
-constexpr float kLog2e = 1.44269504f, kLn2 = 0.693147181f;
-
 /// math ops on f32 by the approximate units.
 struct Functions {
   OpBuilder &b;
@@ -28,7 +27,7 @@ struct Functions {
   Value intrinsic(const char *name, Value x) {
     return LLVM::CallIntrinsicOp::create(b, loc, x.getType(), b.getStringAttr(name), x).getResult(0);
   }
-  Value exp(Value x) { return ex2(b, loc, mulF(b, loc, x, c(kLog2e))); }
+  Value exp(Value x) { return ex2(b, loc, mulF(b, loc, x, c(llvm::numbers::log2ef))); }
   // 1 - 2 / (1 + e^2x): within a few 2^-24 of the range [-1, 1], where tanh.approx has 2^-11 only.
   Value tanh(Value x) {
     // Near 0 it would cancel, and softcap multiplies what is left by its cap: there the series, to 2^-25 of the value.
@@ -36,7 +35,7 @@ struct Functions {
     for (float coefficient : {-17.0f / 315, 2.0f / 15, -1.0f / 3, 1.0f})
       series = codegen::fma(b, loc, series, square, c(coefficient));
     Value near = LLVM::FCmpOp::create(b, loc, LLVM::FCmpPredicate::olt, square, c(0.0625f));
-    Value e = ex2(b, loc, mulF(b, loc, x, c(2 * kLog2e)));
+    Value e = ex2(b, loc, mulF(b, loc, x, c(2 * llvm::numbers::log2ef)));
     Value far = codegen::fma(b, loc, c(-2), rcp(b, loc, addF(b, loc, e, c(1))), c(1));
     return codegen::select(b, loc, near, mulF(b, loc, x, series), far);
   }
@@ -63,7 +62,7 @@ struct Functions {
     return llvm::TypeSwitch<Operation *, Value>(&op)
         .Case([&](math::ExpOp) { return exp(x[0]); })
         .Case([&](math::Exp2Op) { return ex2(b, loc, x[0]); })
-        .Case([&](math::LogOp) { return mulF(b, loc, lg2(b, loc, x[0]), c(kLn2)); })
+        .Case([&](math::LogOp) { return mulF(b, loc, lg2(b, loc, x[0]), c(llvm::numbers::ln2f)); })
         .Case([&](math::Log2Op) { return lg2(b, loc, x[0]); })
         .Case([&](math::TanhOp) { return tanh(x[0]); })
         .Case([&](math::ErfOp) { return erf(x[0]); })

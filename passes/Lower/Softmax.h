@@ -3,11 +3,12 @@
 
 #include "passes/Lower/NetworkBuilder.h"
 #include "passes/Lower/Problem.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace fovea {
 
 /// GPUs have exp2 and log2: exp(x) = exp2(x log2 e), ln x = log2(x) ln 2.
-inline constexpr double kLog2e = 1.4426950408889634, kLn2 = 0.6931471805599453;
+inline constexpr double kLog2e = llvm::numbers::log2e, kLn2 = llvm::numbers::ln2;
 
 /// A row's sum of exp2(x - top) over the terms x of a softmax, in log2 units.
 struct RowSum {
