@@ -25,38 +25,32 @@ Expr codegen::headStrideOf(TensorOp tensor) {
                             : Expr(tensor.getPassedName().str() + (tensor.getBatched() ? ".stride.2" : ".stride.1"));
 }
 
-// Rows of the slots that a tensor is loaded into or stored from.
-static int64_t slotRows(KernelOp kernel, TensorOp tensor) {
+namespace {
+// What one load or store moves of a tensor.
+struct Moved {
   int64_t rows = 0;
-  auto see = [&](mlir::Value slot) { rows = mlir::cast<SlotType>(slot.getType()).getRows(); };
-  kernel.walk([&](LoadOp op) { if (op.getTensor() == tensor.getSymName()) see(op.getSlot()); });
-  kernel.walk([&](StoreOp op) { if (op.getTensor() == tensor.getSymName()) see(op.getSlot()); });
-  return rows;
-}
+  int64_t cols;      // a store may bring out some of the tensor's
+  int64_t teams = 1; // of the group that stores: each brings out its own rows
+};
+} // namespace
 
-// Teams of the group that stores a tensor; 1 for what is loaded.
-static int64_t storingTeams(KernelOp kernel, TensorOp tensor) {
-  int64_t teams = 1;
-  kernel.walk([&](StoreOp op) {
-    if (op.getTensor() == tensor.getSymName())
-      teams = int64_t(op->getParentOfType<GroupOp>().getTeams());
+static Moved moved(KernelOp kernel, TensorOp tensor) {
+  Moved found{0, int64_t(tensor.getCols()), 1};
+  kernel.walk([&](mlir::Operation *op) {
+    if (auto load = llvm::dyn_cast<LoadOp>(op); load && load.getTensor() == tensor.getSymName())
+      found.rows = mlir::cast<SlotType>(load.getSlot().getType()).getRows();
+    if (auto store = llvm::dyn_cast<StoreOp>(op); store && store.getTensor() == tensor.getSymName()) {
+      auto slot = mlir::cast<SlotType>(store.getSlot().getType());
+      found = {slot.getRows(), slot.getCols(), int64_t(store->getParentOfType<GroupOp>().getTeams())};
+    }
   });
-  return teams;
-}
-
-// Panels of those slots, of the tensor's `all`: a store may bring out some of its columns.
-static int64_t slotPanels(KernelOp kernel, TensorOp tensor, int64_t all) {
-  int64_t panels = all;
-  kernel.walk([&](StoreOp op) {
-    if (op.getTensor() == tensor.getSymName())
-      panels = std::max<int64_t>(1, all * cast<SlotType>(op.getSlot().getType()).getCols() / int64_t(tensor.getCols()));
-  });
-  return panels;
+  return found;
 }
 
 ParamSpec codegen::tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
   const std::string name = tensor.getPassedName().str();
-  int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8, rows = slotRows(kernel, tensor);
+  const auto [rows, cols, teams] = moved(kernel, tensor);
+  int64_t bytes = tensor.getElementType().getIntOrFloatBitWidth() / 8;
   layout::SmemTile tile(uint32_t(rows), uint32_t(tensor.getCols()), uint32_t(bytes));
   const int first = tensor.getBatched() ? 1 : 0;
   auto extent = [&](int dim) { return Expr(name + ".shape." + std::to_string(dim)); };
@@ -76,8 +70,8 @@ ParamSpec codegen::tensorMap(KernelOp kernel, TensorOp tensor, bool loaded) {
     int64_t panels = tile.panelCount();
     map.dims = {Expr(int64_t(tile.panelCols())), extent(first), Expr(panels)};
     map.strides = {rowStride, Expr(int64_t(tile.panelCols()) * bytes)};
-    map.box = {int(tile.panelCols()), int(rows), int(slotPanels(kernel, tensor, panels))};
-    if (int64_t teams = storingTeams(kernel, tensor); teams > 1) // each stores its rows of a panel
+    map.box = {int(tile.panelCols()), int(rows), int(std::max<int64_t>(1, panels * cols / int64_t(tensor.getCols())))};
+    if (teams > 1) // a panel at a time
       map.box = {int(tile.panelCols()), int(rows / teams), 1};
     map.l2Promotion = "256B";
   }
