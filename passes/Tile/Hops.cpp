@@ -26,10 +26,6 @@ using namespace mlir;
 using namespace fovea;
 using namespace fovea::tile;
 
-bool fovea::tile::worksOn(TakeOp take) {
-  return llvm::any_of(take.getSlot().getUsers(), [](Operation *user) { return !isa<PassOp>(user); });
-}
-
 FailureOr<HopRule> fovea::tile::hopRule(Station &from, Station &to, Space space, bool wrap,
                                         const Target &target) {
   HopRule r;

@@ -1,29 +1,10 @@
 // passes/Tile/Hops.h - the one table of what a hop needs, by producing unit, consuming unit and space.
 #pragma once
 
-#include "dialect/Tile/Tile.h"
+#include "passes/Tile/Stations.h"
 #include "runtime/abi/Target.h"
-#include "llvm/ADT/SmallVector.h"
 
 namespace fovea::tile {
-
-/// One visit of a station in a mapped kernel: a program holds several where it was pipelined over key blocks.
-struct Visit {
-  TakeOp take;
-  PassOp pass;
-};
-
-/// One station of a channel in a mapped kernel.
-struct Station {
-  llvm::SmallVector<Visit, 3> visits;
-  GroupOp group;
-  bool stores = false; ///< a TMA store reads the slot here
-  bool reads = false;  ///< threads read the slot here and do not write it
-  Unit unit() { return visits.front().take.getUnit(); }
-};
-
-/// Whether anything is done with the slot between its take and its pass.
-bool worksOn(TakeOp take);
 
 /// What a hop needs; see the table in Hops.cpp, where each row names its source in the PTX ISA.
 struct HopRule {

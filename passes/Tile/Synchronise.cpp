@@ -4,12 +4,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Analysis/EventGraph.h"
+#include "passes/Tile/Coalesce.h"
 #include "passes/Tile/CoveredHops.h"
 #include "passes/Tile/Hops.h"
 #include "passes/Tile/Passes.h"
 #include "runtime/abi/Target.h"
-#include "llvm/ADT/StringSet.h"
-#include <map>
 
 using namespace mlir;
 using namespace fovea;
@@ -23,7 +22,9 @@ public:
 
   LogicalResult run() {
     for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
-      if (failed(collect(channel)))
+      if (FailureOr<Stations> stations = stationsOf(kernel, channel); succeeded(stations))
+        channelStations[channel.getSymName()] = std::move(*stations), order.push_back(channel);
+      else
         return failure();
     if (failed(findCovered()))
       return failure();
@@ -37,49 +38,15 @@ public:
       if (hostOf(channel) && !schedule.persistent && failed(aliasHop(channel)))
         return failure();
     for (GroupOp group : kernel.getBody().getOps<GroupOp>()) {
-      coalesce(group.getBody().front());
-      group.walk([&](LoopOp loop) { coalesce(loop.getBody().front()); });
+      coalesce(group.getBody().front(), fenced);
+      group.walk([&](LoopOp loop) { coalesce(loop.getBody().front(), fenced); });
     }
     return placeBarriers();
   }
 
 private:
-  LogicalResult collect(ChannelOp channel) {
-    SmallVector<Station> stations(channel.getStations().size());
-    for (GroupOp group : kernel.getBody().getOps<GroupOp>())
-      group.walk([&](TakeOp take) {
-        if (take.getChannel() != channel.getSymName())
-          return;
-        Station &s = stations[take.getStation()];
-        Visit visit{take, {}};
-        s.group = group;
-        for (Operation *user : take.getSlot().getUsers())
-          if (auto pass = dyn_cast<PassOp>(user))
-            visit.pass = pass;
-          else if (isa<StoreOp>(user))
-            s.stores = true;
-        bool reads = take.getUnit() == Unit::Threads && llvm::all_of(take.getSlot().getUsers(), [&](Operation *user) {
-                    if (auto rotate = dyn_cast<RotateOp>(user))
-                      return rotate.getSlot() != take.getSlot();
-                    if (auto copy = dyn_cast<CopyOp>(user))
-                      return copy.getTo() != take.getSlot();
-                    if (auto map = dyn_cast<MapElementsOp>(user))
-                      return !llvm::is_contained(map.getOutputs(), take.getSlot());
-                    return isa<PassOp, ReadOp, WarpProductOp>(user);
-                  });
-        s.reads = reads && (s.visits.empty() || s.reads);
-        s.visits.push_back(visit);
-      });
-    for (auto [i, s] : llvm::enumerate(stations))
-      if (s.visits.empty())
-        return channel.emitOpError("no role takes station ") << i;
-    channelStations[channel.getSymName()] = std::move(stations);
-    order.push_back(channel);
-    return success();
-  }
-
   LogicalResult hops(ChannelOp channel) {
-    auto &stations = channelStations[channel.getSymName()];
+    Stations &stations = channelStations[channel.getSymName()];
     for (size_t i = 0, n = stations.size(); i < n; ++i) {
       bool wrap = i + 1 == n;
       // One item per CTA never meets an old slot, unless the item's own key blocks do.
@@ -225,17 +192,6 @@ private:
         FenceOp::create(b, loc, kind, to.unit());
   }
 
-  // The cold path that is the only place where the slot is touched, or null.
-  static RareOp coldPath(Visit &visit) {
-    RareOp cold;
-    for (Operation *user : visit.take.getSlot().getUsers())
-      if (auto rare = user->getParentOfType<RareOp>())
-        cold = rare;
-      else if (!isa<PassOp, ProductWaitOp>(user))
-        return {};
-    return cold;
-  }
-
   // The first station of a slot that lies over another's follows that one's last station, as the next item would.
   LogicalResult aliasHop(ChannelOp channel) {
     ChannelOp other = kernel.lookupSymbol<ChannelOp>(*channel.getAlias());
@@ -309,94 +265,6 @@ private:
     return false;
   }
 
-  // Hops that meet at one place ask for the same fence or barrier; once is enough when nothing happens in between. Stores
-  // do not part two barriers: what threads read for them comes back behind the one that stands before the drain.
-  void coalesce(Block &block) {
-    dropRepeatedDrains(block);
-    dropEarlyFences(block, FenceKind::AsyncProxy);
-    dropEarlyFences(block, FenceKind::TensorBefore);
-    SmallVector<Operation *> run; // synchronising ops since the last access
-    for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (isa<TakeOp, PassOp, StoreOp>(op) || isPure(&op))
-        continue;
-      if (!isa<SyncOp, FenceOp>(op)) {
-        run.clear();
-        continue;
-      }
-      bool repeated = !isa_and_nonnull<StoreWaitOp>(op.getNextNode()) && llvm::any_of(run, [&](Operation *other) {
-        return OperationEquivalence::isEquivalentTo(other, &op, OperationEquivalence::IgnoreLocations);
-      });
-      if (repeated) {
-        op.erase();
-        continue;
-      }
-      // A fence counts only if a barrier follows it.
-      if (isa<FenceOp>(op))
-        llvm::erase_if(run, [](Operation *other) { return isa<SyncOp>(other); });
-      run.push_back(&op);
-    }
-  }
-
-  // All stores were waited for and the group has met since, as another hop asked: without a store in between, nothing has
-  // changed.
-  void dropRepeatedDrains(Block &block) {
-    std::optional<uint64_t> drained; // stores that may still read
-    SmallVector<Operation *> redundant;
-    for (Operation &op : block) {
-      if (isa<StoreOp>(op) || op.getNumRegions())
-        drained.reset();
-      auto wait = dyn_cast<StoreWaitOp>(op);
-      auto sync = wait ? dyn_cast_or_null<SyncOp>(op.getNextNode()) : SyncOp();
-      if (!sync)
-        continue;
-      if (drained && *drained <= wait.getPending())
-        redundant.append({wait, sync});
-      else
-        drained = wait.getPending();
-    }
-    for (Operation *op : redundant)
-      op->erase();
-  }
-
-  // Of two fences before what hands on the later one does, unless what the first is for was handed on between them.
-  void dropEarlyFences(Block &block, FenceKind kind) {
-    bool later = false;
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-      auto fence = dyn_cast<FenceOp>(op);
-      if (fence && fence.getKind() == kind) {
-        if (later)
-          op.erase();
-        later = true;
-      } else if (auto arrive = dyn_cast<ArriveOp>(op)) {
-        later &= !fenced[kind].contains(arrive.getBarrier());
-      } else if (isa<SyncOp, CommitOp, MmaOp, LoadOp, StoreOp>(op) || op.getNumRegions()) {
-        later = false;
-      }
-    }
-  }
-
-  // The wgmma.wait_group behind which all products that read a slot are over, or the slot's pass if that is later.
-  Operation *endOfProducts(Visit &visit) {
-    Operation *end = nullptr;
-    for (Operation *user : visit.take.getSlot().getUsers()) {
-      auto mma = dyn_cast<MmaOp>(user);
-      if (!mma)
-        continue;
-      ChannelOp owner = ownerOf(channelOf(mma.getD()));
-      Operation *wait = nullptr;
-      for (Operation *op = mma->getNextNode(); op && !(wait && isa<PassOp>(op)); op = op->getNextNode())
-        if (auto candidate = dyn_cast<ProductWaitOp>(op); candidate && ownerOf(channelOf(candidate.getSlot())) == owner)
-          wait = op; // the last before the slot is handed on
-      if (!wait)
-        return nullptr;
-      // A product of the loop is over when the loop is.
-      Operation *here = wait->getBlock() == visit.pass->getBlock() ? wait : visit.pass->getPrevNode();
-      if (!end || end->isBeforeInBlock(here))
-        end = here;
-    }
-    return end && end->isBeforeInBlock(visit.pass) ? visit.pass->getPrevNode() : end;
-  }
-
   StringRef declare(ChannelOp channel, size_t index, bool wrap, int64_t count) {
     std::string name = channel.getSymName().str() + (wrap ? "_empty" : "_full");
     if (!wrap && index)
@@ -438,9 +306,9 @@ private:
   const Schedule &schedule;
   OpBuilder b;
   SmallVector<ChannelOp> order;
-  llvm::StringMap<SmallVector<Station>> channelStations;
+  llvm::StringMap<Stations> channelStations;
   CoveredHops covered;
-  std::map<FenceKind, llvm::StringSet<>> fenced; ///< barriers that hand on what a fence of the kind orders
+  FencedBarriers fenced;
 };
 
 struct Synchronise : PassWrapper<Synchronise, OperationPass<ModuleOp>> {
