@@ -2,7 +2,8 @@
 #ifndef FOVEA_TILE_LIST_OPS
 #define FOVEA_TILE_LIST_OPS
 
-// Included by TileOps.td, which defines Tile_Op.
+include "dialect/Tile/TileDialect.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_ListOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
   let hasVerifier = 1;

@@ -2,7 +2,9 @@
 #ifndef FOVEA_TILE_PAIR_OPS
 #define FOVEA_TILE_PAIR_OPS
 
-// Included by TileOps.td, which defines Tile_Op and Tile_RegTile.
+include "dialect/Tile/TileDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Tile_TableOp : Tile_Op<"table", [Symbol, HasParent<"KernelOp">]> {
   let summary = "a tensor in global memory that expressions look up";

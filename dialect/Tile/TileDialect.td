@@ -1,4 +1,4 @@
-// dialect/Tile/TileDialect.td - the dialect `tile`: its types, enums and attributes.
+// dialect/Tile/TileDialect.td - the dialect `tile`: its types, enums and attributes, and the base of its ops.
 #ifndef FOVEA_TILE_DIALECT
 #define FOVEA_TILE_DIALECT
 
@@ -92,5 +92,11 @@ def Tile_Slot : TypeDef<TileDialect, "Slot"> {
     }
   }];
 }
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
+
+def Tile_RegTile : Type<And<[CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    CPred<"::llvm::isa_and_nonnull<::fovea::tile::RegsAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">]>,
+    "register tile (tensor with a #tile.regs encoding)", "::mlir::RankedTensorType">;
 
 #endif
