@@ -30,6 +30,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -147,6 +148,32 @@ static void annotate(llvm::Module &module, const PtxOptions &options) {
   }
 }
 
+/// LLVM's straight-line strength reduction asks of each pair of sums whether one is poison: seconds where an expression looks up
+/// every element of a row or adds i and j there. ptxas uses as many registers and spills as much without it.
+class WithoutStrengthReduction : public llvm::OptPassGate {
+public:
+  explicit WithoutStrengthReduction(const llvm::Module &module) {
+    for (const llvm::Function &function : module) {
+      int inFunction = 0; // sums and addresses, which the pass compares
+      for (const llvm::BasicBlock &block : function) {
+        int addresses = 0;
+        for (const llvm::Instruction &i : block) {
+          const bool address = isa<llvm::GetElementPtrInst>(i);
+          const bool sum = llvm::is_contained({llvm::Instruction::Add, llvm::Instruction::Sub, llvm::Instruction::Mul}, i.getOpcode()) &&
+                           !isa<llvm::Constant>(i.getOperand(1));
+          addresses += address, inFunction += address || sum;
+        }
+        many |= addresses >= 32 || inFunction > 600; // the largest kernels of named patterns have 9 and 581
+      }
+    }
+  }
+  bool isEnabled() const override { return many; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override { return pass != "slsr"; }
+
+private:
+  bool many = false;
+};
+
 llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
                                            const PtxOptions &options, PtxTimes *times) {
   auto now = [] { return std::chrono::steady_clock::now(); };
@@ -189,6 +216,8 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
   annotate(*llvmModule, options);
   if (options.llvmIR)
     llvm::raw_string_ostream(*options.llvmIR) << *llvmModule;
+  WithoutStrengthReduction gate(*llvmModule);
+  llvmContext.setOptPassGate(gate);
   if (times)
     times->translate = since(start);
 
