@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # test/device/exec.py - the checks of test/exec on a GPU: every shape, pattern, score and schedule that the emulator is tested with
 """exec.py FOVEA [-j 8] [-k WORD] [--device cuda:0] [--runtime libfovea_runtime.so]: the RUN lines of test/exec/*-sm_90a.test that compare with f64 (`fovea check`, matrix.py,
-adversarial.py, lists.py), on a GPU instead of the emulator. One line each: PASS or FAIL, and what it ran. Exit status 1 if one fails."""
+adversarial.py, lists.py, strides.py), on a GPU instead of the emulator. One line each: PASS or FAIL, and what it ran. Exit status 1 if one fails."""
 import argparse, os, re, shlex, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 EXEC = Path(__file__).resolve().parents[1] / "exec"
-SCRIPTS = ("matrix.py", "adversarial.py", "lists.py")
+SCRIPTS = ("matrix.py", "adversarial.py", "lists.py", "strides.py")
 
 
 def commands(fovea, device):
