@@ -54,6 +54,12 @@ llvm::Expected<Expression> Expression::prepare(Region &region, const TensorLooku
   return expression;
 }
 
+static std::string nameOf(Value table) {
+  auto argument = dyn_cast<BlockArgument>(table);
+  auto spec = argument ? dyn_cast<SpecOp>(argument.getOwner()->getParentOp()) : SpecOp();
+  return spec ? "table '" + spec.getInputName(argument.getArgNumber()).str() + "'" : "look-up";
+}
+
 llvm::Error Expression::lookUp(const Step &step, const Batch &batch, int64_t b, size_t points) {
   const TensorValue &table = *step.table;
   ArrayRef<AxisAttr> axes = table.type.getAxes();
@@ -71,7 +77,9 @@ llvm::Error Expression::lookUp(const Step &step, const Batch &batch, int64_t b, 
         place = batch.locate(axis, b, index);
       if (!place || *place < 0 || *place >= table.sizes[n])
         return llvm::createStringError(llvm::formatv(
-            "look-up: index {0} is outside axis {1} of {2} in sequence {3}", index, n, table.type, b).str());
+            "{0}: expected an index from 0 and below {1} in dimension {2}, found {3} in sequence {4}; give the table an entry for "
+            "each index, or bound the index by max and min", nameOf(cast<LookupOp>(step.op).getTable()),
+            axis.getRows() ? std::min(batch.length(axis.getRows(), b), table.sizes[n]) : table.sizes[n], n, index, b).str());
       address = address * table.sizes[n] + *place;
     }
     result.values[point] = (*table.data)[address];
