@@ -22,6 +22,10 @@
 
 namespace fovea::codegen {
 
+/// Key blocks before the last that a loader loads of an item when the next is dealt out. An H200 takes about 2 us to find one,
+/// and less than these blocks and those in the rings keep the others busy.
+inline constexpr int64_t kBlocksToFind = 4;
+
 /// What one group's program runs under.
 struct GroupState {
   tile::GroupOp op;
@@ -124,12 +128,14 @@ private:
   Value itemRing(int64_t part, Value slot);
   void initItemRing();
   bool findsItems();
+  bool freesItemsLate();
   Value askForIndex(const GroupState::Ring *at = nullptr);
   void emitFinder();
   void waitForReaders(const GroupState::Ring &at);
   Value handOnItem(Value index, const GroupState::Ring &at, bool read);
   size_t itemWords();
   SmallVector<Value> nextItem(const GroupState::Ring &at);
+  void freeItem();
   // codegen/kernel/Emitter.cpp
   void emitFrame();
   Value tensorMemorySlot();

@@ -1,10 +1,11 @@
 // codegen/kernel/ItemRing.cpp - items that CTAs take as they get free, and how a CTA's groups learn of them.
 //
 // A warp that has nothing else to do finds the items: it asks a counter in memory for the next index, looks up what it stands
-// for, and hands that on through a ring in shared memory. Where there is no such warp, the group that loads does it behind the
-// loads of an item. A group reads a slot when it is done with the item before, the loader among them, so nobody waits for a
-// group that waits: the finder waits for readers that are kItemRing items behind, which are never behind it for want of a
-// later item. A longer ring would deal items out long before they are worked on, and balance worse.
+// for, and hands that on through a slot in shared memory. Where there is no such warp, the group that loads does it behind the
+// loads of an item. A group reads the slot when it is done with the item before, and frees it; the loader frees it a few key
+// blocks before its last (kBlocksToFind): items that are dealt out when the one before begins balance worse, of two causal
+// items for each SM by a third. Nobody waits for a group that waits: the finder waits for readers of the item before, whose
+// loads are under way.
 // Each index is asked for once, by a CTA that is done with one, so that a launch of n items counts to n: atom.inc with the
 // limit n - 1 leaves the counter at zero for the next launch.
 #include "codegen/common/Mbarrier.h"
@@ -49,6 +50,14 @@ void Emitter::initItemRing() {
     mbarrierInit(b, loc, itemRing(1, i32(slot)), 1);
     mbarrierInit(b, loc, itemRing(2, i32(slot)), uint32_t(warps));
   }
+}
+
+// Whether the group frees an item's slot behind reading it: the loader, unless it takes long to find an item (the finder looks for
+// the sequence, and again for each index beyond the last).
+bool Emitter::freesItemsLate() {
+  bool loops = false;
+  GroupOp(group.op).walk([&](LoadOp load) { loops |= bool(load->getParentOfType<LoopOp>()); });
+  return loops && kernel->hasAttr("item_ring") && !findsItems() && !kernel->hasAttr("jagged_queries");
 }
 
 bool Emitter::findsItems() { return GroupOp(group.op) == finder(kernel); }
@@ -148,7 +157,7 @@ Value Emitter::handOnItem(Value index, const GroupState::Ring &at, bool read) {
   return item[0];
 }
 
-// Whether there is an item (i32), then what describes it.
+// Whether there is an item (i32), then what describes it. Frees the slot, unless that is for later.
 SmallVector<Value> Emitter::nextItem(const GroupState::Ring &at) {
   mbarrierWait(b, loc, itemRing(1, at.slot), at.parity);
   SmallVector<Value> item;
@@ -157,7 +166,12 @@ SmallVector<Value> Emitter::nextItem(const GroupState::Ring &at) {
     llvm::append_range(item, unpackVector(b, loc, four));
   }
   item.resize(1 + itemWords());
-  warpSync(b, loc);
-  mbarrierArrive(b, loc, itemRing(2, at.slot), cmp(ICmpPredicate::eq, lane, i32(0)));
+  if (!freesItemsLate())
+    freeItem();
   return item;
+}
+
+void Emitter::freeItem() {
+  warpSync(b, loc);
+  mbarrierArrive(b, loc, itemRing(2, i32(0)), cmp(ICmpPredicate::eq, lane, i32(0)));
 }

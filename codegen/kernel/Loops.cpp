@@ -155,6 +155,11 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
     }
   };
 
+  // The group's last loop; shorter ones are late already.
+  const bool frees = freesItemsLate() && op == *llvm::to_vector(op->getBlock()->getOps<LoopOp>()).rbegin();
+  Value freedAt = frees ? addI32(b, loc, scalars[op.getCount()], uint32_t(-kBlocksToFind)) : Value();
+  if (frees)
+    ifThen(cmp(ICmpPredicate::slt, freedAt, scalars[op.getFrom()]), [&] { freeItem(); });
   auto loop = scf::ForOp::create(b, loc, scalars[op.getFrom()], scalars[op.getCount()], i32(1), init);
   LogicalResult result = success();
   {
@@ -162,6 +167,8 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
     b.setInsertionPointToStart(loop.getBody());
     scalars[body.getArgument(0)] = loop.getInductionVar();
     restore(body.getArguments().drop_front(), loop.getRegionIterArgs());
+    if (frees)
+      ifThen(cmp(ICmpPredicate::eq, freedAt, loop.getInductionVar()), [&] { freeItem(); });
     if (failed(emitBody(body)) || failed(lowering.atLoopEdge(*this, op)))
       result = failure();
     advanceBlocks();
