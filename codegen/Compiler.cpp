@@ -1,5 +1,6 @@
 // codegen/Compiler.cpp - one attention, from `attn` to PTX, manifest and header, phase by phase.
 #include "codegen/Compiler.h"
+#include "codegen/LaunchClocks.h"
 #include "codegen/TensorSpecs.h"
 #include "codegen/abi/Header.h"
 #include "codegen/kernel/Emitter.h"
@@ -13,6 +14,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Lower/Networks.h"
+#include "passes/Schedule/Variants.h"
 #include "passes/Tile/Passes.h"
 #include "passes/Verify/PostConditions.h"
 #include "runtime/abi/Sha256.h"
@@ -126,16 +128,23 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   OwningOpRef<ModuleOp> module(ModuleOp::create(UnknownLoc::get(&context)));
   struct Kernel {
     const char *operation;
-    tile::Schedule schedule;
+    const Candidate *candidate;
     tile::KernelOp op;
+    std::string variant; ///< empty: the only way
+    const tile::Schedule &schedule() const { return candidate->schedule; }
   };
   std::vector<Kernel> kernels;
-  const tile::Schedule &forward = result.candidates.front().schedule;
   auto build = problem.block ? buildForward : buildFlash;
-  kernels.push_back({"forward", forward, build(*module, problem, forward, *target, module->getLoc())});
+  const std::vector<const Candidate *> variants = pickVariants(result.candidates, problem, *target, overrides);
+  for (const Candidate *candidate : variants) {
+    const std::string name = variants.size() > 1 ? variantName(candidate->schedule) : "";
+    kernels.push_back({"forward", candidate, build(*module, problem, candidate->schedule, *target, module->getLoc()), name});
+    if (candidate != variants.front())
+      kernels.back().op.setSymName((kernels.back().op.getSymName() + "_" + name).str());
+  }
   if (problem.backward) {
-    const tile::Schedule &backward = result.backwardCandidates.front().schedule;
-    kernels.push_back({"backward", backward, buildBackward(*module, problem, backward, *target, module->getLoc())});
+    const Candidate &backward = result.backwardCandidates.front();
+    kernels.push_back({"backward", &backward, buildBackward(*module, problem, backward.schedule, *target, module->getLoc()), ""});
   }
   auto stopAt = [&](Phase phase) {
     if (options.until == phase)
@@ -172,9 +181,13 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   if (!run(Phase::Sync, tile::createSynchronisePass()) ||
       !run(Phase::Sync, tile::createPruneSynchronisationPass(), tile::createVerifySyncPass(), tile::createProveNoHazardPass()))
     return diagnostics.error("sync");
-  for (Kernel &kernel : kernels)
-    result.reports.push_back(report(kernel.op, kernel.operation,
-                                    kernel.op == kernels.front().op ? result.candidates : result.backwardCandidates));
+  for (Kernel &kernel : kernels) {
+    const bool isForward = llvm::StringRef(kernel.operation) == "forward";
+    result.reports.push_back(report(kernel.op, kernel.operation, isForward ? result.candidates : result.backwardCandidates, *kernel.candidate));
+    for (const Candidate *other : variants)
+      if (isForward && !kernel.variant.empty())
+        result.reports.back().variants.push_back(variantName(other->schedule));
+  }
   if (stopAt(Phase::Sync))
     return result;
 
@@ -187,9 +200,15 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
       for (const attn::Input &input : attn::inputs(problem.spec))
         if (input.name == table.getPassedName() && !result.manifest.findTensor(input.name.str()))
           result.manifest.tensors.push_back(tableSpec(input, problem));
-    result.manifest.kernels.push_back(codegen::kernelSpec(kernel.op, kernel.schedule, kernel.operation));
+    std::vector<KernelSpec> specs{codegen::kernelSpec(kernel.op, kernel.schedule(), kernel.operation)};
     if (kernel.op->hasAttr("splits"))
-      result.manifest.kernels.push_back(codegen::combineSpec(kernel.op, kernel.schedule, kernel.operation));
+      specs.push_back(codegen::combineSpec(kernel.op, kernel.schedule(), kernel.operation));
+    if (!kernel.variant.empty())
+      specs.front().clocks = launchClocks(kernel.op, *kernel.candidate, problem);
+    for (KernelSpec &spec : specs) {
+      spec.variant = kernel.variant;
+      result.manifest.kernels.push_back(std::move(spec));
+    }
   }
   for (const TableGradient &gradient : problem.tableGradients) {
     codegen::TableGradient g = tableGradient(gradient, problem);
@@ -199,10 +218,10 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
       result.manifest.kernels.push_back(std::move(kernel));
   }
   for (Kernel &kernel : kernels) {
-    if (!codegen::Parameters(kernel.op, kernel.schedule).hasTileList())
+    if (!codegen::Parameters(kernel.op, kernel.schedule()).hasTileList())
       continue;
     TensorSpec tiles;
-    tiles.name = codegen::Parameters::tileList(kernel.schedule.tileRows);
+    tiles.name = codegen::Parameters::tileList(kernel.schedule().tileRows);
     tiles.dtypes = {DType::I64};
     tiles.shape = {Expr("n_" + tiles.name)};
     tiles.optional = true;
@@ -226,11 +245,11 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   for (Kernel &kernel : kernels) {
     b.setInsertionPointToEnd(nvvm->getBody());
     auto lowering = target->tcgen05 ? codegen::sm100a::createLowering() : codegen::sm90a::createLowering();
-    if (failed(codegen::Emitter(kernel.op, *target, kernel.schedule, *lowering, b).emit()))
+    if (failed(codegen::Emitter(kernel.op, *target, kernel.schedule(), *lowering, b).emit()))
       return diagnostics.error("nvvm");
     if (kernel.op->hasAttr("splits")) {
       b.setInsertionPointToEnd(nvvm->getBody());
-      codegen::emitCombine(kernel.op, kernel.schedule, b);
+      codegen::emitCombine(kernel.op, kernel.schedule(), b);
     }
   }
   for (const TableGradient &gradient : problem.tableGradients) {

@@ -54,12 +54,15 @@ std::vector<Mapped> memoryMap(const KernelReport &k, llvm::StringRef space) {
 
 class TextWriter {
 public:
-  TextWriter(llvm::raw_ostream &os, const KernelReport &k) : os(os), k(k), chosen(k.candidates.front()) {}
+  TextWriter(llvm::raw_ostream &os, const KernelReport &k)
+      : os(os), k(k), chosen(*llvm::find_if(k.candidates, [&](const Candidate &c) { return c.name == k.chosen; })) {}
 
   void write() {
     const Schedule &s = k.schedule;
     os << k.operation << ": kernel " << k.entry << " for " << k.target << "\n";
     os << "  schedule   " << chosen.name << "\n";
+    if (!k.variants.empty())
+      os << "  variants   " << llvm::join(k.variants, ", ") << "; a launch runs the one whose modelled clocks are the fewest\n";
     os << "  tiles      " << (s.queryTiles > 1 ? std::to_string(s.queryTiles) + " x " : "") << s.tileRows << " query rows, "
        << (s.keyRows ? "a loop over key blocks of " + std::to_string(s.keyRows) + " rows, from the last to the first"
                      : "blocks of " + std::to_string(s.block) + " keys")
@@ -76,7 +79,8 @@ public:
     writeMap("smem", "map of shared memory (bytes)");
     writeMap("tmem", "map of tensor memory (columns)");
     writeCosts();
-    writeWhy();
+    if (&chosen == &k.candidates.front())
+      writeWhy();
   }
 
 private:
@@ -262,6 +266,8 @@ json::Object kernelJson(const KernelReport &k) {
                       {"order", orderOf(s)},
                       {"smem_bytes", k.smemBytes},
                       {"tmem_columns", k.tmemColumns},
+                      {"schedule", k.chosen},
+                      {"variants", json::Array(k.variants)},
                       {"notes", json::Array(k.notes)},
                       {"groups", std::move(groups)},
                       {"channels", std::move(channels)},

@@ -81,6 +81,7 @@ void Parameters::addRowBlockItems(KernelOp kernel, const Schedule &schedule, con
   // With a list, its tiles; else an upper bound (see Emitter::findItem), zero for an empty batch.
   std::string list = tileList(schedule.tileRows);
   Expr bound = (floorDiv(Expr(rows), Expr(schedule.tileRows)) + Expr("batch")) * minimum(Expr("batch"), Expr(1));
+  listed = true;
   kernel.walk([&](PositionOp) { listed = false; });
   if (listed) {
     Expr present(list + ".present");

@@ -95,7 +95,7 @@ private:
 
   std::vector<std::pair<std::string, ParamRef>> list;
   std::vector<std::pair<std::string, Expr>> values;
-  bool listed = true;
+  bool listed = false;
 };
 
 /// Warps of a CTA of emitCombine; each adds up one row of one head.

@@ -32,6 +32,8 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Parallel.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -110,6 +112,14 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   return pm.run(module);
 }
 
+/// Where it runs, the pass asks of each sum whether it may be poison, a fifth of a compilation; no instruction here makes any. The PTX
+/// is the same without.
+static void trustValues() {
+  auto &options = llvm::cl::getRegisteredOptions();
+  if (auto guard = options.find("enable-poison-reuse-guard"); guard != options.end())
+    static_cast<llvm::cl::opt<bool> *>(guard->second)->setValue(false);
+}
+
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const PtxTarget &target,
                                                                           int optLevel) {
   static const bool initialised = [] {
@@ -117,6 +127,7 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const 
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    trustValues();
     return true;
   }();
   (void)initialised;
@@ -148,8 +159,8 @@ static void annotate(llvm::Module &module, const PtxOptions &options) {
   }
 }
 
-/// LLVM's straight-line strength reduction asks of each pair of sums whether one is poison: seconds where an expression looks up
-/// every element of a row or adds i and j there. ptxas uses as many registers and spills as much without it.
+/// LLVM's straight-line strength reduction compares sums pair by pair: seconds where an expression looks up every element of a row or
+/// adds i and j there. ptxas uses as many registers and spills as much without it.
 class WithoutStrengthReduction : public llvm::OptPassGate {
 public:
   explicit WithoutStrengthReduction(const llvm::Module &module) {
@@ -172,6 +183,77 @@ public:
 
 private:
   bool many = false;
+};
+
+/// A module for each kernel, with what else there is; none where some function is no kernel. Kernels are moved.
+static SmallVector<OwningOpRef<ModuleOp>> splitKernels(ModuleOp module) {
+  SmallVector<LLVM::LLVMFuncOp> kernels;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (!function.isExternal()) {
+      if (!function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+        return {};
+      kernels.push_back(function);
+    }
+  SmallVector<OwningOpRef<ModuleOp>> parts;
+  for (LLVM::LLVMFuncOp kernel : kernels) {
+    parts.push_back(ModuleOp::create(module.getLoc()));
+    OpBuilder b(parts.back()->getBodyRegion());
+    for (Operation &op : *module.getBody())
+      if (!llvm::is_contained(kernels, &op))
+        b.clone(op);
+  }
+  for (auto [kernel, part] : llvm::zip_equal(kernels, parts))
+    kernel->moveBefore(part->getBody(), part->getBody()->end());
+  return parts;
+}
+
+/// The PTX of several kernels as that of one module: its head and what they share once.
+static std::string joined(ArrayRef<std::string> texts) {
+  std::string all = texts.front();
+  for (llvm::StringRef text : texts.drop_front()) {
+    all.resize(llvm::StringRef(all).rtrim('\n').size() + 1);
+    text = text.substr(text.find("\t// .globl"));
+    while (!text.empty()) {
+      auto [line, rest] = text.split('\n');
+      const bool shared = line.starts_with(".extern .shared");
+      if (!shared)
+        all += (line + "\n").str();
+      text = shared ? rest.ltrim('\n') : rest;
+    }
+  }
+  return all;
+}
+
+/// One LLVM module on its way to PTX. Modules have nothing in common, so that each may have a thread.
+struct Translation {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::string text, errors;
+
+  void run() {
+    context.setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo *info, void *errors) {
+          if (info->getSeverity() != llvm::DS_Error)
+            return;
+          llvm::raw_string_ostream os(*static_cast<std::string *>(errors));
+          llvm::DiagnosticPrinterRawOStream printer(os);
+          info->print(printer);
+          os << '\n';
+        },
+        &errors);
+    WithoutStrengthReduction gate(*module);
+    context.setOptPassGate(gate);
+    llvm::SmallString<0> ptx;
+    llvm::raw_svector_ostream stream(ptx);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+      errors = "it cannot print assembly";
+      return;
+    }
+    passes.run(*module);
+    text = std::string(ptx);
+  }
 };
 
 llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
@@ -204,46 +286,36 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
     times->lower = since(start);
 
   start = now();
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext);
-  if (!llvmModule)
-    return makeError("translation to LLVM IR failed: " + diagnostics);
-  auto machine = createMachine(*target, options.optLevel.value_or(target->optLevel));
-  if (!machine)
-    return machine.takeError();
-  llvmModule->setTargetTriple((*machine)->getTargetTriple());
-  llvmModule->setDataLayout((*machine)->createDataLayout());
-  annotate(*llvmModule, options);
-  if (options.llvmIR)
-    llvm::raw_string_ostream(*options.llvmIR) << *llvmModule;
-  WithoutStrengthReduction gate(*llvmModule);
-  llvmContext.setOptPassGate(gate);
+  SmallVector<OwningOpRef<ModuleOp>> parts = splitKernels(module);
+  std::vector<Translation> translations(std::max<size_t>(parts.size(), 1));
+  for (auto [i, t] : llvm::enumerate(translations)) {
+    t.module = translateModuleToLLVMIR(parts.empty() ? module : *parts[i], t.context);
+    if (!t.module)
+      return makeError("translation to LLVM IR failed: " + diagnostics);
+    auto machine = createMachine(*target, options.optLevel.value_or(target->optLevel));
+    if (!machine)
+      return machine.takeError();
+    t.machine = std::move(*machine);
+    t.module->setTargetTriple(t.machine->getTargetTriple());
+    t.module->setDataLayout(t.machine->createDataLayout());
+    annotate(*t.module, options);
+    if (options.llvmIR)
+      llvm::raw_string_ostream(*options.llvmIR) << *t.module;
+  }
   if (times)
     times->translate = since(start);
 
   start = now();
-  std::string backendErrors;
-  llvmContext.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo *info, void *errors) {
-        if (info->getSeverity() != llvm::DS_Error)
-          return;
-        llvm::raw_string_ostream os(*static_cast<std::string *>(errors));
-        llvm::DiagnosticPrinterRawOStream printer(os);
-        info->print(printer);
-        os << '\n';
-      },
-      &backendErrors);
-  llvm::SmallString<0> ptx;
-  llvm::raw_svector_ostream stream(ptx);
-  llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return makeError("expected the NVPTX back end to print assembly, it cannot");
-  passes.run(*llvmModule);
-  if (!backendErrors.empty())
-    return makeError("the NVPTX back end refused the kernel: " + backendErrors);
+  llvm::parallelFor(0, translations.size(), [&](size_t i) { translations[i].run(); });
+  std::vector<std::string> texts;
+  for (Translation &t : translations) {
+    if (!t.errors.empty())
+      return makeError("the NVPTX back end refused the kernel: " + t.errors);
+    texts.push_back(std::move(t.text));
+  }
   if (times)
     times->codegen = since(start);
-  return std::string(ptx);
+  return joined(texts);
 }
 
 } // namespace fovea::codegen

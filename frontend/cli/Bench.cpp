@@ -48,7 +48,9 @@ int benchCommand(const BenchArguments &arguments) {
     Expected<Workload> workload = Workload::create(*loaded.kernels, operation, arguments.size);
     if (!workload)
       return fail(workload.message());
-    Expected<PreparedLaunch> launch = loaded.kernels->prepare(operation, workload->tensors);
+    LaunchOptions options;
+    options.variant = operation == "forward" ? arguments.variant : "";
+    Expected<PreparedLaunch> launch = loaded.kernels->prepare(operation, workload->tensors, options);
     if (!launch)
       return fail(launch.message());
     Expected<LaunchTimes> times = timeLaunches(choice->device, *launch, {arguments.warmup, arguments.repeats});

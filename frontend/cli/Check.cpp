@@ -10,9 +10,10 @@
 namespace fovea::cli {
 using namespace attn;
 
-/// Runs one operation and compares its outputs with the evaluator's, which go to `meaning`.
+/// Runs one operation, each variant of it or the one that is named, and compares its outputs with the evaluator's, which go to
+/// `meaning`.
 static Expected<std::vector<Comparison>> checkOperation(const Module &module, const std::string &operation, SpecOp spec,
-                                                        const Arrays &inputs, reference::Evaluation &meaning) {
+                                                        const Arrays &inputs, const std::string &only, reference::Evaluation &meaning) {
   reference::NamedTensors named = toNamedTensors(spec, inputs);
   llvm::Expected<reference::Evaluation> exact = reference::evaluate(spec, named);
   if (!exact)
@@ -23,15 +24,22 @@ static Expected<std::vector<Comparison>> checkOperation(const Module &module, co
   Expected<std::vector<OutputShape>> shapes = outputShapes(spec, inputs);
   if (!shapes)
     return shapes.error();
-  Expected<Arrays> actual = execute(module, operation, inputs, *shapes, kPoisonByte);
-  if (!actual)
-    return actual.error();
+  std::vector<std::string> variants = variantsOf(module.manifest(), operation);
+  if (variants.empty() || !only.empty())
+    variants = {only};
   std::vector<Comparison> results;
-  for (const OutputShape &output : *shapes)
-    results.push_back(compare({output.name, output.dtype, exact->tensors.at(output.name).values,
-                               plain->tensors.at(output.name).values, actual->at(output.name).bytes, output.owned},
-                              output.shape));
-  allowCancellation(results);
+  for (const std::string &variant : variants) {
+    Expected<Arrays> actual = execute(module, operation, inputs, *shapes, kPoisonByte, variant);
+    if (!actual)
+      return actual.error();
+    std::vector<Comparison> outputs;
+    for (const OutputShape &output : *shapes)
+      outputs.push_back(compare({output.name + (variant.empty() ? "" : " " + variant), output.dtype, exact->tensors.at(output.name).values,
+                                 plain->tensors.at(output.name).values, actual->at(output.name).bytes, output.owned},
+                                output.shape));
+    allowCancellation(outputs);
+    results.insert(results.end(), outputs.begin(), outputs.end());
+  }
   meaning = std::move(*exact);
   return results;
 }
@@ -110,7 +118,7 @@ int checkCommand(const CheckArguments &arguments) {
     return fail(inputs.message());
   int64_t rows = inputs->count("q") && !inputs->at("q").shape.empty() ? inputs->at("q").shape[0] : 0;
   reference::Evaluation outputs, unused;
-  Expected<std::vector<Comparison>> results = checkOperation(*loaded.kernels, "forward", forward, *inputs, outputs);
+  Expected<std::vector<Comparison>> results = checkOperation(*loaded.kernels, "forward", forward, *inputs, arguments.variant, outputs);
   if (!results)
     return fail(results.message());
   if (arguments.backward) {
@@ -120,7 +128,7 @@ int checkCommand(const CheckArguments &arguments) {
     Expected<Arrays> more = backwardInputs(forward, *backward, *inputs, outputs, *size);
     if (!more)
       return fail(more.message());
-    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded.kernels, "backward", *backward, *more, unused);
+    Expected<std::vector<Comparison>> gradients = checkOperation(*loaded.kernels, "backward", *backward, *more, "", unused);
     if (!gradients)
       return fail(gradients.message());
     results->insert(results->end(), gradients->begin(), gradients->end());

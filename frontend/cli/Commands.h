@@ -17,6 +17,7 @@ int compileCommand(const CompileArguments &arguments);
 struct CheckArguments {
   std::string spec, target, device = "emulator";
   std::string async; ///< how the emulator completes asynchronous work; empty: its default
+  std::string variant; ///< of the forward kernel; empty: each
   BatchSize size;
   bool backward = false, json = false;
 };
@@ -25,6 +26,7 @@ int checkCommand(const CheckArguments &arguments);
 /// Times on a device; with the emulator they are the emulator's own.
 struct BenchArguments {
   std::string spec, target, device = "cuda:0";
+  std::string variant; ///< of the forward kernel; empty: the launch's choice
   WorkloadSize size;
   int warmup = 10, repeats = 50;
   bool backward = false, json = false;
@@ -33,6 +35,7 @@ int benchCommand(const BenchArguments &arguments);
 
 struct RunArguments {
   std::string spec, target, device = "emulator", output;
+  std::string variant; ///< as for bench
   std::map<std::string, std::string> files; ///< input name -> .npy
   bool backward = false;
 };

@@ -131,11 +131,14 @@ void allowCancellation(std::vector<Comparison> &outputs) {
 std::string comparisonTable(const std::vector<Comparison> &comparisons) {
   std::string text;
   char line[256];
-  snprintf(line, sizeof line, "%-10s %12s %12s %12s %12s %9s %9s  %s\n", "output", "elements", "max error",
+  int width = 10;
+  for (const Comparison &c : comparisons)
+    width = std::max(width, int(c.name.size()));
+  snprintf(line, sizeof line, "%-*s %12s %12s %12s %12s %9s %9s  %s\n", width, "output", "elements", "max error",
            "plain 16-bit", "floor", "SNR dB", "plain dB", "");
   text += line;
   for (const Comparison &c : comparisons) {
-    snprintf(line, sizeof line, "%-10s %12lld %12.3e %12.3e %12.3e %9.1f %9.1f  %s\n", c.name.c_str(),
+    snprintf(line, sizeof line, "%-*s %12lld %12.3e %12.3e %12.3e %9.1f %9.1f  %s\n", width, c.name.c_str(),
              static_cast<long long>(c.elements), c.maxError, c.plainMaxError, c.floor, c.snrDb, c.plainSnrDb,
              c.passes() ? "ok" : "wrong");
     text += line;

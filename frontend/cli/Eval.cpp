@@ -158,7 +158,7 @@ int runCommand(const RunArguments &arguments) {
   Expected<std::vector<OutputShape>> shapes = outputShapes(spec, *inputs);
   if (!shapes)
     return fail(shapes.message());
-  Expected<Arrays> outputs = execute(*loaded.kernels, arguments.backward ? "backward" : "forward", *inputs, *shapes, 0);
+  Expected<Arrays> outputs = execute(*loaded.kernels, arguments.backward ? "backward" : "forward", *inputs, *shapes, 0, arguments.variant);
   if (!outputs)
     return fail(outputs.message());
   return writeArrays(*outputs, arguments.output);

@@ -31,11 +31,12 @@ Expected<std::vector<OutputShape>> outputShapes(SpecOp spec, const Arrays &input
 }
 
 Expected<Arrays> execute(const Module &module, const std::string &operation, const Arrays &inputs,
-                         const std::vector<OutputShape> &outputs, unsigned char fill) {
+                         const std::vector<OutputShape> &outputs, unsigned char fill, const std::string &variant) {
   const Device &device = module.device();
   std::map<std::string, Buffer> buffers;
   std::vector<Tensor> tensors;
   LaunchOptions options;
+  options.variant = variant;
   for (const auto &[name, array] : inputs) {
     const TensorSpec *declared = module.manifest().findTensor(name);
     if (!declared)

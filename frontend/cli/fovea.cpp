@@ -58,6 +58,9 @@ static cl::opt<std::string> async("async", cl::cat(category), cl::sub(checkSub),
                                   cl::desc("when the emulator completes asynchronous work: lazy, eager, random"));
 static cl::opt<bool> backward("backward", cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(runSub), cl::sub(evalSub),
                               cl::desc("the gradients"));
+static cl::opt<std::string> variant("variant", cl::value_desc("NAME"), cl::cat(category), cl::sub(checkSub), cl::sub(benchSub), cl::sub(runSub),
+                                    cl::desc("of the forward kernel (explain lists them); default: check: each, bench and run: the "
+                                             "one that the launch chooses"));
 static cl::opt<bool> noTileList("no-tile-list", cl::cat(category), cl::sub(benchSub),
                                 cl::desc("let kernels search the offsets for their tiles, where they could be given a list"));
 static cl::opt<std::string> warmup("warmup", cl::value_desc("N"), cl::cat(category), cl::sub(benchSub),
@@ -219,7 +222,7 @@ int main(int argc, char **argv) {
   if (compileSub)
     return compileCommand({spec, chip, emit, output});
   if (checkSub)
-    return checkCommand({spec, target, device, async, *size, backward, json});
+    return checkCommand({spec, target, device, async, variant, *size, backward, json});
   if (benchSub) {
     int before = 10, timed = 50;
     for (const Expected<void> &set : {setNumber(warmup, before), setNumber(repeats, timed, 1)})
@@ -230,11 +233,11 @@ int main(int argc, char **argv) {
     WorkloadSize workload{size->batch, size->shortest, size->longest, size->seed, size->wideOffsets,
                           !noTileList, size->listed};
     std::string where = device.getNumOccurrences() ? device.getValue() : "cuda:0";
-    return benchCommand({spec, target, where, workload, before, timed, backward, json});
+    return benchCommand({spec, target, where, variant, workload, before, timed, backward, json});
   }
   if (runSub)
     return output.empty() ? usage("run needs -o DIR for its outputs")
-                          : runCommand({spec, target, device, output, files, backward});
+                          : runCommand({spec, target, device, output, variant, files, backward});
   if (evalSub)
     return random_ && !files.empty() ? usage("eval takes --random or files, not both")
                                      : evalCommand({spec, output, files, random_, backward, json, *size});

@@ -37,9 +37,7 @@ int64_t elements(Type type) {
   return shaped ? shaped.getNumElements() : 0;
 }
 
-// Key blocks of the item that is priced, where items have any: enough for the loop to outweigh its ends.
-constexpr unsigned kPricedBlocks = 8;
-constexpr double kPricedKeys = 1024;
+constexpr double kPricedKeys = 1024; // see addWork
 
 class Pricer {
 public:

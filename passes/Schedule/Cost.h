@@ -38,6 +38,9 @@ struct Cost {
   const char *bound() const;
 };
 
+/// Key blocks of the item that is priced, where items have any: enough for the loop to outweigh its ends.
+inline constexpr unsigned kPricedBlocks = 8;
+
 /// What one more key tile of its loop costs an item, in clocks of one SM. Modelled, not measured.
 struct KeyTileCost {
   double tensor = 0, exponential = 0, fma = 0, issue = 0, shared = 0, tmem = 0, l2 = 0; ///< work over each unit's rate

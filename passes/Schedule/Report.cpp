@@ -5,12 +5,12 @@ using namespace mlir;
 using namespace fovea;
 using namespace fovea::tile;
 
-KernelReport fovea::report(KernelOp kernel, StringRef operation, const std::vector<Candidate> &candidates) {
+KernelReport fovea::report(KernelOp kernel, StringRef operation, const std::vector<Candidate> &candidates, const Candidate &chosen) {
   KernelReport r;
   r.operation = operation.str();
   r.entry = kernel.getSymName().str();
   r.target = kernel.getTarget().str();
-  r.candidates = candidates;
+  r.candidates = candidates, r.chosen = chosen.name;
   if (llvm::Expected<Schedule> schedule = Schedule::fromAttr(kernel.getSchedule()))
     r.schedule = std::move(*schedule);
   else

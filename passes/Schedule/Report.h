@@ -33,10 +33,12 @@ struct KernelReport {
   std::vector<BarrierReport> barriers;
   int64_t smemBytes = 0, tmemColumns = 0;
   std::optional<KeyTileCost> keyTile; ///< sm_100a, where items loop over key blocks
-  std::vector<Candidate> candidates; ///< ranked; the first is this kernel
+  std::vector<Candidate> candidates; ///< ranked
+  std::string chosen;                ///< name of the candidate that this kernel is
+  std::vector<std::string> variants; ///< of the operation (passes/Schedule/Variants.h); empty: this kernel is the only way
 };
 
 /// Reads the report off a kernel after tile-synchronise.
-KernelReport report(tile::KernelOp kernel, llvm::StringRef operation, const std::vector<Candidate> &candidates);
+KernelReport report(tile::KernelOp kernel, llvm::StringRef operation, const std::vector<Candidate> &candidates, const Candidate &chosen);
 
 } // namespace fovea

@@ -1,11 +1,11 @@
 // runtime/abi/Manifest.h - the one artefact besides PTX that crosses from the compiler to the runtime.
 //
-// The compiler fills these structs and writes `toJson`; the runtime reads them back with `parseManifest`. Version 2:
+// The compiler fills these structs and writes `toJson`; the runtime reads them back with `parseManifest`. Version 3:
 //
-//   { "fovea_manifest": 2, "spec": "ads_block", "target": "sm_100a", "ptx": "ads_block.ptx", "ptx_sha256": "...",
+//   { "fovea_manifest": 3, "spec": "ads_block", "target": "sm_100a", "ptx": "ads_block.ptx", "ptx_sha256": "...",
 //     "tensors": [ {"name": "q", "role": "input", "dtype": "bf16", "shape": ["total", 4, 128], "jagged": "offsets",
 //                   "min_alignment": 16, "stride_multiple_bytes": 16, "optional": false}, ... ],
-//     "kernels": [ {"name": "forward", "entry": "ads_block_forward", "block": [128, 1, 1], "cluster": [1, 1, 1],
+//     "kernels": [ {"name": "forward", "entry": "ads_block_forward", "variant": "64x128", "clocks": EXPR, "block": [128, 1, 1], "cluster": [1, 1, 1],
 //                   "ctas_per_sm": 4, "dynamic_smem": 49184, "tmem_columns": 128, "values": [["$whole", EXPR], ...], "grid": [EXPR, EXPR, EXPR],
 //                   "params": [ {"kind": "tensor_map", "tensor": "q", "dims": [EXPR...], "strides": [EXPR...],
 //                                "box": [64, 16], "swizzle": "128B", "l2_promotion": "128B"},
@@ -22,6 +22,7 @@
 #include "runtime/abi/Expr.h"
 
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,7 +30,7 @@
 
 namespace fovea {
 
-constexpr int kManifestVersion = 2;
+constexpr int kManifestVersion = 3;
 
 /// A tensor the caller passes by name.
 struct TensorSpec {
@@ -72,10 +73,14 @@ struct ParamSpec {
   bool zero = false;                 ///< cleared before every launch, on the launch's stream
 };
 
-/// One kernel. Kernels that share a `name` are one operation and run in manifest order on the same stream.
+/// One kernel. Kernels that share a `name` are one operation and run in manifest order on the same stream. Where an operation has
+/// variants, a launch runs the kernels of one: of that with the fewest `clocks`.
 struct KernelSpec {
   std::string name;                  ///< the operation: "forward", "backward"
   std::string entry;                 ///< `.entry` in the PTX
+  std::string variant;               ///< one of several ways to run the operation ("64x128"); empty: there is one, and no key
+  /// Of the first kernel of a variant: what the launch takes, modelled, in clocks of an SM. The others have no such key.
+  std::optional<Expr> clocks;
   std::array<int, 3> block = {1, 1, 1};
   std::array<int, 3> cluster = {1, 1, 1};
   int ctasPerSm = 1;                 ///< how many CTAs per SM the schedule counts on
@@ -98,6 +103,9 @@ struct Manifest {
 
   const TensorSpec *findTensor(std::string_view name) const;
 };
+
+/// The variants of an operation, each once, in the manifest's order; none where there is one way to run it.
+std::vector<std::string> variantsOf(const Manifest &manifest, const std::string &operation);
 
 /// Names of the tensors that the operation's kernels read, write, or take sizes from.
 std::set<std::string> usedTensors(const Manifest &manifest, const std::string &operation);

@@ -4,6 +4,8 @@
 #include "runtime/abi/Sha256.h"
 #include "runtime/abi/Target.h"
 
+#include <algorithm>
+
 namespace fovea {
 
 namespace {
@@ -140,6 +142,7 @@ private:
   void tensorMap(const Json &json, const std::string &path, ParamSpec &param);
   KernelSpec kernel(const Json &json, const std::string &path);
   void checkReferences(const Manifest &manifest);
+  void checkVariants(const Manifest &manifest);
 };
 
 TensorSpec Reader::tensor(const Json &json, const std::string &path) {
@@ -242,9 +245,13 @@ KernelSpec Reader::kernel(const Json &json, const std::string &path) {
   if (!isObject(json, path))
     return result;
   allowKeys(json, path,
-            {"name", "entry", "block", "cluster", "ctas_per_sm", "dynamic_smem", "tmem_columns", "values", "grid", "params"});
+            {"name", "entry", "variant", "clocks", "block", "cluster", "ctas_per_sm", "dynamic_smem", "tmem_columns", "values", "grid", "params"});
   result.name = text(json, path, "name");
   result.entry = text(json, path, "entry");
+  if (json.contains("variant"))
+    result.variant = text(json, path, "variant");
+  if (json.contains("clocks"))
+    result.clocks = expr(json, path, "clocks");
   result.block = triple(json, path, "block", 1024);
   result.cluster = triple(json, path, "cluster", 16);
   result.ctasPerSm = int(integer(json, path, "ctas_per_sm", 1, 64));
@@ -298,6 +305,21 @@ void Reader::checkReferences(const Manifest &manifest) {
     for (const ParamSpec &param : kernel.params)
       if (!param.tensor.empty() && !names.count(param.tensor))
         fail("kernel " + kernel.entry, "a parameter names the tensor \"" + param.tensor + "\", which is not declared");
+  checkVariants(manifest);
+}
+
+void Reader::checkVariants(const Manifest &manifest) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const KernelSpec &kernel : manifest.kernels) {
+    const bool several = !variantsOf(manifest, kernel.name).empty();
+    const bool first = seen.insert({kernel.name, kernel.variant}).second;
+    if (several && kernel.variant.empty())
+      fail("kernel " + kernel.entry, "expected a \"variant\", as other kernels of " + kernel.name + " have one");
+    else if (several && first && !kernel.clocks)
+      fail("kernel " + kernel.entry, "expected \"clocks\", by which a launch chooses, of the first kernel of the variant \"" + kernel.variant + "\"");
+    else if (kernel.clocks && !(several && first))
+      fail("kernel " + kernel.entry, "expected \"clocks\" only of the first kernel of a variant");
+  }
 }
 
 Expected<Manifest> Reader::read(const Json &json) {
@@ -363,6 +385,14 @@ Expected<void> checkPtx(const Manifest &manifest, std::string_view ptx) {
                manifest.ptxSha256.substr(0, 12) + "...); it was edited or truncated, recompile the spec"};
 }
 
+std::vector<std::string> variantsOf(const Manifest &manifest, const std::string &operation) {
+  std::vector<std::string> variants;
+  for (const KernelSpec &kernel : manifest.kernels)
+    if (kernel.name == operation && !kernel.variant.empty() && std::find(variants.begin(), variants.end(), kernel.variant) == variants.end())
+      variants.push_back(kernel.variant);
+  return variants;
+}
+
 std::set<std::string> usedTensors(const Manifest &manifest, const std::string &operation) {
   std::set<std::string> used;
   auto visit = [&](const std::string &name) {
@@ -375,6 +405,8 @@ std::set<std::string> usedTensors(const Manifest &manifest, const std::string &o
       continue;
     for (const auto &[name, value] : kernel.values)
       value.forEachName(visit);
+    if (kernel.clocks)
+      kernel.clocks->forEachName(visit);
     for (const Expr &extent : kernel.grid)
       extent.forEachName(visit);
     for (const ParamSpec &param : kernel.params) {

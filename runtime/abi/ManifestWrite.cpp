@@ -79,13 +79,16 @@ Json write(const KernelSpec &kernel) {
   Json params = Json::array();
   for (const ParamSpec &param : kernel.params)
     params.push_back(write(param));
-  Json json = {{"name", kernel.name},
-               {"entry", kernel.entry},
-               {"block", kernel.block},
-               {"cluster", kernel.cluster},
-               {"ctas_per_sm", kernel.ctasPerSm},
-               {"dynamic_smem", kernel.dynamicSmem},
-               {"tmem_columns", kernel.tmemColumns}};
+  Json json = {{"name", kernel.name}, {"entry", kernel.entry}};
+  if (!kernel.variant.empty())
+    json["variant"] = kernel.variant;
+  if (kernel.clocks)
+    json["clocks"] = write(*kernel.clocks);
+  json["block"] = kernel.block;
+  json["cluster"] = kernel.cluster;
+  json["ctas_per_sm"] = kernel.ctasPerSm;
+  json["dynamic_smem"] = kernel.dynamicSmem;
+  json["tmem_columns"] = kernel.tmemColumns;
   for (const auto &[name, value] : kernel.values)
     json["values"].push_back(Json::array({name, write(value)}));
   json["grid"] = writeAll(kernel.grid);

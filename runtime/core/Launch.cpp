@@ -122,6 +122,44 @@ Expected<void> checkAllOffsets(const Device &device, const Manifest &manifest, c
   return {};
 }
 
+Expected<void> defineValues(const KernelSpec &spec, Arguments &arguments) {
+  for (const auto &[name, expr] : spec.values) {
+    Expected<int64_t> value = arguments.evaluate(expr);
+    if (!value)
+      return value.error();
+    arguments.define(name, *value);
+  }
+  return {};
+}
+
+/// The variant that was asked for, or the first of those with the fewest clocks for these arguments; empty: there is one way.
+Expected<std::string> chooseVariant(const Manifest &manifest, const std::string &operation, const std::string &asked,
+                                    Arguments &arguments) {
+  const std::vector<std::string> variants = variantsOf(manifest, operation);
+  std::string names, best;
+  for (const std::string &variant : variants) {
+    if (variant == asked)
+      return asked;
+    names += (names.empty() ? "" : ", ") + variant;
+  }
+  if (!asked.empty())
+    return Error{"'" + manifest.spec + "' has no variant '" + asked + "' of '" + operation + "'; it has " +
+                 (names.empty() ? "one way to run it, without a name" : names)};
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (const KernelSpec &spec : manifest.kernels) {
+    if (spec.name != operation || !spec.clocks)
+      continue;
+    if (auto ok = defineValues(spec, arguments); !ok)
+      return ok.error();
+    Expected<int64_t> clocks = arguments.evaluate(*spec.clocks);
+    if (!clocks)
+      return clocks.error();
+    if (*clocks < fewest)
+      fewest = *clocks, best = spec.variant;
+  }
+  return best;
+}
+
 } // namespace
 
 Expected<PreparedLaunch::ParamValue> PreparedLaunch::pack(const ParamSpec &param, const Arguments &arguments,
@@ -197,12 +235,8 @@ Expected<PreparedLaunch::ParamValue> PreparedLaunch::pack(const ParamSpec &param
 
 Expected<void> PreparedLaunch::addKernel(size_t index, Arguments &arguments, ScratchPool &pool) {
   const KernelSpec &spec = module->manifest.kernels[index];
-  for (const auto &[name, expr] : spec.values) {
-    Expected<int64_t> value = arguments.evaluate(expr);
-    if (!value)
-      return value.error();
-    arguments.define(name, *value);
-  }
+  if (auto ok = defineValues(spec, arguments); !ok)
+    return ok.error();
   unsigned grid[3];
   constexpr int64_t limits[3] = {std::numeric_limits<int32_t>::max(), 65535, 65535};
   bool hasWork = true;
@@ -269,6 +303,9 @@ Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<LoadedModule> mo
   if (auto ok = checkAllOffsets(device, module->manifest, *arguments, options); !ok)
     return ok.error();
 
+  Expected<std::string> variant = chooseVariant(module->manifest, operation, options.variant, *arguments);
+  if (!variant)
+    return variant.error();
   PreparedLaunch result;
   result.module = std::move(module);
   if (!sharedScratch) {
@@ -277,7 +314,7 @@ Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<LoadedModule> mo
   }
   const std::vector<KernelSpec> &specs = result.module->manifest.kernels;
   for (size_t i = 0; i < specs.size(); ++i)
-    if (specs[i].name == operation)
+    if (specs[i].name == operation && specs[i].variant == *variant)
       if (auto ok = result.addKernel(i, *arguments, *sharedScratch); !ok)
         return ok.error();
   return result;

@@ -18,6 +18,8 @@ struct LaunchOptions {
   /// Host copies of offsets tensors, whose values are then checked. Without one, the offsets are copied back (which
   /// waits for the device) when a table with a row per position is shorter than all rows together.
   std::vector<HostOffsets> hostOffsets;
+  /// Runs this variant of the operation (Manifest.h), not the one whose modelled time is least.
+  std::string variant;
   /// Debug: copies every offsets tensor back and checks its values. Waits for the device.
   bool checkOffsetsOnDevice = false;
 };

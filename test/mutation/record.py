@@ -29,6 +29,7 @@ JAGGED = [["--batch", "3", "--lengths", "100:300"], ["--batch", "1", "--seq", "2
 SECOND = ["--batch", "1", "--seq", "714"]
 # Few rows behind many keys: an item's last warp groups have none, and its diagonal crosses two key blocks.
 APART = ["--batch", "3", "--lengths", "q_offsets=90,90,70", "--lengths", "kv_offsets=150,406,330"]
+HEIGHTS = {"dense-64": 192, "maxfree-128": 192, "maxfree-64": 256, "causal-gqa-128": 128, "window-apart-64": 192}  # of the best tiles on sm_90a: one kernel, not its variants
 FLASH = {  # tensors, pattern, score, softmax, inputs: several key blocks, full tiles, more items than any ring has slots, more blocks than slots
     "dense-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "exact", DENSE),
     "maxfree-128": ("q, k, v : bf16 [batch, seq, 2 heads, 128]", "full", "", "max_free", DENSE),
@@ -42,14 +43,14 @@ FLASH_SPEC = """attention case {{
   {tensors}
   pattern : {pattern}
 {score}  emit    : forward(lse)
-  schedule {target} {{ softmax : {softmax} }}
+  schedule {target} {{ softmax : {softmax}{height} }}
 }}
 """
 
 
 def flash(fovea, library, out, target, name):
     tensors, pattern, score, softmax, inputs = FLASH[name]
-    spec = FLASH_SPEC.format(tensors=tensors, pattern=pattern, score=score, target=target, softmax=softmax)
+    spec = FLASH_SPEC.format(tensors=tensors, pattern=pattern, score=score, target=target, softmax=softmax, height=f", tile_m : {HEIGHTS[name]}" if target == "sm_90a" else "")
     for number, options in enumerate(inputs):
         for kernel in launches(fovea, library, spec, target, options):
             if kernel.name.endswith("combine"):

@@ -1,14 +1,7 @@
 # test/codegen/Inputs/together.py - how many heads' tiles go heavy first together
 # `together.py MANIFEST HEADS ROWS...`: the parameter for 132 SMs and 16384 rows in all.
 import json, sys
-
-
-def value(expression, names):
-    if not isinstance(expression, list):
-        return names[expression] if isinstance(expression, str) else expression
-    operation, x, y = expression[0], *(value(e, names) for e in expression[1:])
-    return {"add": x + y, "sub": x - y, "mul": x * y, "min": min(x, y), "max": max(x, y), "ceildiv": -(-x // y) if y else 0, "floordiv": x // y if y else 0}[operation]
-
+from expression import value
 
 parameters = json.load(open(sys.argv[1]))["kernels"][0]["params"]
 together = [p["value"] for p in parameters if p["kind"] == "i32"][-1]

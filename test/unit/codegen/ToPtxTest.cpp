@@ -142,3 +142,32 @@ TEST_F(ToPtxTest, DenormalsByOption) {
   EXPECT_EQ(kept->find("ftz"), std::string::npos) << *kept;
   EXPECT_NE(ir.find("define ptx_kernel void @kernel"), std::string::npos) << ir;
 }
+
+// Each kernel has an LLVM module and a thread; the text is that of one module.
+TEST_F(ToPtxTest, JoinsKernels) {
+  auto source = parseSourceString<ModuleOp>(R"mlir(
+    llvm.mlir.global external @smem() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+    llvm.func @first() attributes {nvvm.kernel} {
+      nvvm.barrier0
+      llvm.return
+    }
+    llvm.func @second(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+      %s = llvm.mlir.addressof @smem : !llvm.ptr<3>
+      %v = llvm.load %s : !llvm.ptr<3> -> i32
+      llvm.store %v, %p : i32, !llvm.ptr<1>
+      llvm.return
+    }
+    llvm.func @third(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+      %s = llvm.mlir.addressof @smem : !llvm.ptr<3>
+      llvm.store %s, %p : !llvm.ptr<3>, !llvm.ptr<1>
+      llvm.return
+    })mlir",
+                                            &context);
+  ASSERT_TRUE(source);
+  auto ptx = translateToPtx(*source, "sm_90a");
+  ASSERT_TRUE(bool(ptx)) << llvm::toString(ptx.takeError());
+  EXPECT_TRUE(hasInOrder(*ptx, {".version", ".extern .shared", ".entry first(", ".entry second(", ".entry third("})) << *ptx;
+  EXPECT_EQ(llvm::StringRef(*ptx).count(".version"), 1u) << *ptx;
+  EXPECT_EQ(llvm::StringRef(*ptx).count(".extern .shared"), 1u) << *ptx;
+  ASSERT_ASSEMBLES(log, *ptx, "sm_90a");
+}

@@ -64,6 +64,41 @@ TEST_F(Launch, PacksParametersInOrder) {
   EXPECT_EQ(shapes[0].entry, "small_forward");
 }
 
+// Of two variants, one of two kernels: the one that the manifest says takes fewer clocks for these arguments, or the named one.
+TEST_F(Launch, RunsTheVariantWithTheFewestClocks) {
+  const KernelSpec kernel = manifest.kernels[0];
+  manifest.kernels = {kernel, kernel, kernel};
+  for (int i = 0; i < 3; ++i)
+    manifest.kernels[i].variant = i < 2 ? "large" : "small";
+  for (int i : {0, 2}) // each names its own
+    manifest.kernels[i].values.push_back({"$round", i ? 30 : 100});
+  manifest.kernels[0].clocks = Expr("$round");
+  manifest.kernels[2].clocks = ceilDiv("total", 32) * Expr("$round");
+  Module module = load();
+  auto kernelsRun = [&](int64_t rows, const std::string &asked = "") {
+    LaunchOptions options;
+    options.variant = asked;
+    Expected<PreparedLaunch> prepared = module.prepare("forward", tensors(rows), options);
+    return prepared ? std::to_string(prepared->shapes().size()) : prepared.message();
+  };
+  EXPECT_EQ(kernelsRun(96), "1");
+  EXPECT_EQ(kernelsRun(97), "2");
+  EXPECT_EQ(kernelsRun(97, "small"), "1");
+  EXPECT_EQ(kernelsRun(32, "large"), "2");
+  EXPECT_EQ(kernelsRun(32, "medium"), "'small' has no variant 'medium' of 'forward'; it has large, small");
+  manifest.kernels[2].clocks = 100; // of equals the first
+  module = load();
+  EXPECT_EQ(kernelsRun(96), "2");
+}
+
+TEST_F(Launch, RefusesAVariantWhereThereIsOneWay) {
+  LaunchOptions options;
+  options.variant = "64x128";
+  Expected<PreparedLaunch> prepared = load().prepare("forward", tensors(), options);
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.message(), "'small' has no variant '64x128' of 'forward'; it has one way to run it, without a name");
+}
+
 TEST_F(Launch, CostsOneCallAndAMemsetOncePrepared) {
   Module module = load();
   Expected<PreparedLaunch> prepared = module.prepare("forward", tensors());

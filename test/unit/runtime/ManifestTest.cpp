@@ -74,7 +74,7 @@ TEST(Manifest, SurvivesARoundTrip) {
 
 TEST(Manifest, RefusesAnotherVersion) {
   EXPECT_EQ(problem([](Json &j) { j["fovea_manifest"] = 1; }),
-            "m.json: the manifest has version 1, but this runtime reads version 2; recompile the spec with the "
+            "m.json: the manifest has version 1, but this runtime reads version 3; recompile the spec with the "
             "matching fovea");
   EXPECT_NE(problem([](Json &j) { j["fovea_manifest"] = "2"; }).find("version \"2\""), std::string::npos);
 }
@@ -96,6 +96,39 @@ TEST(Manifest, RefusesNamesUsedBeforeTheyAreGiven) {
   EXPECT_EQ(values(Json::parse(R"([["$a", "$b"], ["$b", 1]])")),
             "m.json: kernels[0].values: \"$a\" uses \"$b\", which no value before it gives");
   EXPECT_EQ(values(Json::parse(R"([["$b", 1], ["$a", ["add", "$b", ["mul", 2, "$b"]]]])")), "no error");
+}
+
+TEST(Manifest, KeepsVariantsOfAnOperation) {
+  Manifest m = example();
+  EXPECT_TRUE(variantsOf(m, "forward").empty());
+  m.kernels = {m.kernels[0], m.kernels[0], m.kernels[0]};
+  m.kernels[0].variant = m.kernels[1].variant = "256x64", m.kernels[2].variant = "64x128";
+  m.kernels[0].clocks = Expr("total") * 3, m.kernels[2].clocks = Expr("lse.stride.0") * 4;
+  Expected<Manifest> read = parseManifest(toJson(m));
+  ASSERT_TRUE(read) << read.message();
+  EXPECT_EQ(toJson(*read), toJson(m));
+  EXPECT_EQ(variantsOf(*read, "forward"), (std::vector<std::string>{"256x64", "64x128"}));
+  EXPECT_TRUE(variantsOf(*read, "backward").empty());
+  EXPECT_EQ(*read->kernels[2].clocks, Expr("lse.stride.0") * 4);
+  EXPECT_TRUE(usedTensors(*read, "forward").count("lse"));
+}
+
+TEST(Manifest, RefusesVariantsThatALaunchCannotChoose) {
+  auto edited = [](auto edit) {
+    Manifest m = example();
+    m.kernels.push_back(m.kernels[0]);
+    edit(m.kernels[0], m.kernels[1]);
+    Expected<Manifest> result = parseManifest(toJson(m), "m.json");
+    return result ? "no error" : result.message();
+  };
+  EXPECT_EQ(edited([](KernelSpec &a, KernelSpec &) { a.variant = "a", a.clocks = 1; }),
+            "m.json: kernel ads_block_forward: expected a \"variant\", as other kernels of forward have one");
+  EXPECT_EQ(edited([](KernelSpec &a, KernelSpec &b) { a.variant = "a", b.variant = "b", a.clocks = 1; }),
+            "m.json: kernel ads_block_forward: expected \"clocks\", by which a launch chooses, of the first kernel of the variant \"b\"");
+  EXPECT_EQ(edited([](KernelSpec &a, KernelSpec &b) { a.variant = b.variant = "a", a.clocks = b.clocks = 1; }),
+            "m.json: kernel ads_block_forward: expected \"clocks\" only of the first kernel of a variant");
+  EXPECT_EQ(edited([](KernelSpec &a, KernelSpec &) { a.clocks = 1; }),
+            "m.json: kernel ads_block_forward: expected \"clocks\" only of the first kernel of a variant");
 }
 
 TEST(Manifest, RefusesAKeyGivenTwice) {
@@ -126,7 +159,7 @@ TEST(Manifest, RefusesValuesEditedByHand) {
 }
 
 TEST(Manifest, RefusesForeignAndDamagedFiles) {
-  for (const char *text : {"", "{", "\xff\xfe\x00binary", "{\"fovea_manifest\": 2, \"spec\": \"x"}) {
+  for (const char *text : {"", "{", "\xff\xfe\x00binary", "{\"fovea_manifest\": 3, \"spec\": \"x"}) {
     Expected<Manifest> result = parseManifest(text, "m.json");
     ASSERT_FALSE(result);
     EXPECT_EQ(result.message(),

@@ -79,7 +79,7 @@ TEST_F(LoadModule, RefusesTruncatedPtx) {
 
 TEST_F(LoadModule, RefusesAForeignManifestWithItsName) {
   write("small.json", "{\"fovea_manifest\": 7}");
-  EXPECT_EQ(problem(), json() + ": the manifest has version 7, but this runtime reads version 2; recompile the spec "
+  EXPECT_EQ(problem(), json() + ": the manifest has version 7, but this runtime reads version 3; recompile the spec "
                                 "with the matching fovea");
 }
 

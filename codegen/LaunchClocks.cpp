@@ -1,0 +1,73 @@
+// codegen/LaunchClocks.cpp - what a launch takes, modelled, as an expression over its arguments.
+#include "codegen/LaunchClocks.h"
+#include "codegen/kernel/Parameters.h"
+
+using namespace fovea;
+using namespace fovea::tile;
+
+namespace {
+// What an item takes beside its key blocks, and a launch beside its items where a second kernel adds up parts.
+constexpr int64_t kItemEnds = 3000, kCombine = 6000;
+
+// Queries and keys of a sequence, of jagged ones on average.
+struct Lengths {
+  Expr queries, keys;
+};
+
+Expr lengthOf(const RowSpace &rows, const std::string &tensor) {
+  return rows.kind == RowSpace::Kind::Jagged ? floorDiv(Expr(tensor + ".shape.0"), maximum(Expr("batch"), Expr(1))) : Expr(tensor + ".shape.1");
+}
+
+Expr positionOf(const Bound &bound, const Expr &i, const Lengths &n) {
+  Expr position(bound.constant);
+  if (bound.block)
+    position = position + (bound.block == 1 ? i : floorDiv(i, Expr(bound.block)) * Expr(bound.block));
+  for (auto &[factor, length] : {std::pair(bound.keys, n.keys), std::pair(bound.queries, n.queries)})
+    if (factor)
+      position = factor > 0 ? position + length : position - length;
+  return position;
+}
+
+// Keys between the first that `first` sees and the last that `last` does (KeyRange::interval of both).
+Expr keysSeen(const KeyRange &range, const Expr &first, const Expr &last, const Lengths &n) {
+  auto limit = [&](const Clause &clause, const Expr &i, bool upper) {
+    Expr value = positionOf(clause.front(), i, n);
+    for (const Bound &bound : llvm::drop_begin(clause))
+      value = upper ? maximum(value, positionOf(bound, i, n)) : minimum(value, positionOf(bound, i, n));
+    return value;
+  };
+  Expr lower(0), upper = n.keys;
+  for (const Clause &clause : range.lower)
+    lower = maximum(lower, limit(clause, first, false));
+  for (const Clause &clause : range.upper)
+    upper = minimum(upper, limit(clause, last, true));
+  return maximum(upper - lower, Expr(0));
+}
+} // namespace
+
+Expr fovea::launchClocks(KernelOp kernel, const Candidate &candidate, const Problem &problem) {
+  const Schedule &s = candidate.schedule;
+  const codegen::Parameters params(kernel, s);
+  const Lengths n{lengthOf(problem.queries, problem.q), lengthOf(problem.keys, problem.k)};
+  const Expr one(1), M(s.itemQueries()), slots = Expr("sm_count") * Expr(s.ctasPerSm);
+  const bool splits = kernel->hasAttr("splits");
+  auto scalar = [&](const char *name) { return params.scalar(name).spec.value; };
+  const Expr parts = splits ? scalar("splits") : one, whole = splits ? scalar("whole") : Expr(0);
+  const Expr block(int64_t(std::llround(candidate.clocksPerBlock())));
+  auto item = [&](const Expr &keys) { return Expr(kItemEnds) + ceilDiv(keys, Expr(s.keyRows)) * block; };
+  const Expr combine = splits ? minimum(parts - one, one) * Expr(kCombine) : Expr(0);
+
+  const Expr packs = problem.heads ? Expr(problem.heads / s.packed) : floorDiv(scalar("heads"), Expr(s.packed));
+  const Expr tiles = ceilDiv(n.queries, M) * Expr("batch") * packs;
+  if (problem.queries.kind == RowSpace::Kind::Dense && problem.range.lower.empty() && problem.range.upper.empty())
+    return floorDiv(whole, slots) * item(n.keys) + ceilDiv((tiles - whole) * parts, slots) * item(ceilDiv(n.keys, parts)) + combine;
+
+  // A warpgroup visits the blocks that its own rows see. Where the heaviest items come first, the last leave no SM idle for long.
+  const Expr rows(std::max<int64_t>(64 / s.packed, 1));
+  auto keysAt = [&](const Expr &first) { return keysSeen(problem.range, first, minimum(first + rows, n.queries) - one, n); };
+  const Expr middle = keysAt(floorDiv(n.queries, Expr(2)));
+  const Expr most = maximum(middle, maximum(keysAt(Expr(0)), keysAt(maximum(n.queries - rows, Expr(0)))));
+  const Expr ofMiddle = Expr(kItemEnds) + floorDiv(floorDiv(middle, parts) * block, Expr(s.keyRows));
+  const bool heavyFirst = kernel->hasAttr("heavy_first") && problem.queries.kind == RowSpace::Kind::Dense;
+  return maximum(item(ceilDiv(most, parts)), ceilDiv(tiles * parts * ofMiddle, slots) + (heavyFirst ? Expr(0) : floorDiv(ofMiddle, Expr(2)))) + combine;
+}
