@@ -135,11 +135,11 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   };
   std::vector<Kernel> kernels;
   auto build = problem.block ? buildForward : buildFlash;
-  const std::vector<const Candidate *> variants = pickVariants(result.candidates, problem, *target, overrides);
-  for (const Candidate *candidate : variants) {
-    const std::string name = variants.size() > 1 ? variantName(candidate->schedule) : "";
-    kernels.push_back({"forward", candidate, build(*module, problem, candidate->schedule, *target, module->getLoc()), name});
-    if (candidate != variants.front())
+  const std::vector<Candidate> variants = pickVariants(result.candidates, problem, *target, overrides);
+  for (const Candidate &candidate : variants) {
+    const std::string name = variants.size() > 1 ? variantName(candidate.schedule) : "";
+    kernels.push_back({"forward", &candidate, build(*module, problem, candidate.schedule, *target, module->getLoc()), name});
+    if (&candidate != &variants.front())
       kernels.back().op.setSymName((kernels.back().op.getSymName() + "_" + name).str());
   }
   if (problem.backward) {
@@ -184,9 +184,10 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
   for (Kernel &kernel : kernels) {
     const bool isForward = llvm::StringRef(kernel.operation) == "forward";
     result.reports.push_back(report(kernel.op, kernel.operation, isForward ? result.candidates : result.backwardCandidates, *kernel.candidate));
-    for (const Candidate *other : variants)
-      if (isForward && !kernel.variant.empty())
-        result.reports.back().variants.push_back(variantName(other->schedule));
+    result.reports.back().variant = kernel.variant;
+    for (const Candidate &other : variants)
+      if (!kernel.variant.empty())
+        result.reports.back().variants.push_back(variantName(other.schedule));
   }
   if (stopAt(Phase::Sync))
     return result;

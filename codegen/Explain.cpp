@@ -62,7 +62,7 @@ public:
     os << k.operation << ": kernel " << k.entry << " for " << k.target << "\n";
     os << "  schedule   " << chosen.name << "\n";
     if (!k.variants.empty())
-      os << "  variants   " << llvm::join(k.variants, ", ") << "; a launch runs the one whose modelled clocks are the fewest\n";
+      os << "  variants   " << llvm::join(k.variants, ", ") << "; a launch runs the one whose modelled clocks are the fewest; this is " << k.variant << "\n";
     os << "  tiles      " << (s.queryTiles > 1 ? std::to_string(s.queryTiles) + " x " : "") << s.tileRows << " query rows, "
        << (s.keyRows ? "a loop over key blocks of " + std::to_string(s.keyRows) + " rows, from the last to the first"
                      : "blocks of " + std::to_string(s.block) + " keys")
@@ -267,6 +267,7 @@ json::Object kernelJson(const KernelReport &k) {
                       {"smem_bytes", k.smemBytes},
                       {"tmem_columns", k.tmemColumns},
                       {"schedule", k.chosen},
+                      {"variant", k.variant},
                       {"variants", json::Array(k.variants)},
                       {"notes", json::Array(k.notes)},
                       {"groups", std::move(groups)},

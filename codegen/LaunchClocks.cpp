@@ -6,8 +6,9 @@ using namespace fovea;
 using namespace fovea::tile;
 
 namespace {
-// What an item takes beside its key blocks, and a launch beside its items where a second kernel adds up parts.
-constexpr int64_t kItemEnds = 3000, kCombine = 6000;
+// What an item takes beside its key blocks, and a launch beside its items where a second kernel adds up parts; per cent by which
+// loops are longer that may begin at a part (measured on an H200: 0 to 5).
+constexpr int64_t kItemEnds = 3000, kCombine = 6000, kPartsLoss = 3;
 
 // Queries and keys of a sequence, of jagged ones on average.
 struct Lengths {
@@ -59,15 +60,18 @@ Expr fovea::launchClocks(KernelOp kernel, const Candidate &candidate, const Prob
 
   const Expr packs = problem.heads ? Expr(problem.heads / s.packed) : floorDiv(scalar("heads"), Expr(s.packed));
   const Expr tiles = ceilDiv(n.queries, M) * Expr("batch") * packs;
+  auto lengthened = [&](const Expr &clocks) { return splits ? floorDiv(clocks * Expr(100 + kPartsLoss), Expr(100)) : clocks; };
   if (problem.queries.kind == RowSpace::Kind::Dense && problem.range.lower.empty() && problem.range.upper.empty())
-    return floorDiv(whole, slots) * item(n.keys) + ceilDiv((tiles - whole) * parts, slots) * item(ceilDiv(n.keys, parts)) + combine;
+    return lengthened(floorDiv(whole, slots) * item(n.keys) + ceilDiv((tiles - whole) * parts, slots) * item(ceilDiv(n.keys, parts))) + combine;
 
-  // A warpgroup visits the blocks that its own rows see. Where the heaviest items come first, the last leave no SM idle for long.
+  // A warpgroup visits the blocks that its own rows see, of keys that end with a multiple of its rows: half a block more than they
+  // fill, on average. Where the heaviest items come first, the last leave no SM idle for long.
   const Expr rows(std::max<int64_t>(64 / s.packed, 1));
   auto keysAt = [&](const Expr &first) { return keysSeen(problem.range, first, minimum(first + rows, n.queries) - one, n); };
   const Expr middle = keysAt(floorDiv(n.queries, Expr(2)));
   const Expr most = maximum(middle, maximum(keysAt(Expr(0)), keysAt(maximum(n.queries - rows, Expr(0)))));
-  const Expr ofMiddle = Expr(kItemEnds) + floorDiv(floorDiv(middle, parts) * block, Expr(s.keyRows));
+  const Expr ofMiddle = Expr(kItemEnds) + floorDiv((floorDiv(middle, parts) + Expr(std::max<int64_t>(s.keyRows - 64, 0) / 2)) * block, Expr(s.keyRows));
   const bool heavyFirst = kernel->hasAttr("heavy_first") && problem.queries.kind == RowSpace::Kind::Dense;
-  return maximum(item(ceilDiv(most, parts)), ceilDiv(tiles * parts * ofMiddle, slots) + (heavyFirst ? Expr(0) : floorDiv(ofMiddle, Expr(2)))) + combine;
+  const Expr rest = heavyFirst ? Expr(0) : floorDiv(ofMiddle, Expr(2));
+  return lengthened(maximum(item(ceilDiv(most, parts)), ceilDiv(tiles * parts * ofMiddle, slots) + rest)) + combine;
 }

@@ -35,7 +35,8 @@ struct KernelReport {
   std::optional<KeyTileCost> keyTile; ///< sm_100a, where items loop over key blocks
   std::vector<Candidate> candidates; ///< ranked
   std::string chosen;                ///< name of the candidate that this kernel is
-  std::vector<std::string> variants; ///< of the operation (passes/Schedule/Variants.h); empty: this kernel is the only way
+  std::string variant;               ///< this one, of `variants` of the operation; empty: it is the only way
+  std::vector<std::string> variants;
 };
 
 /// Reads the report off a kernel after tile-synchronise.

@@ -9,8 +9,8 @@ from pathlib import Path
 DENSE = "  q : bf16 [batch, seq, {0} heads, {2}]\n  k, v : bf16 [batch, seq, {1} heads, {2}]\n  pattern : {3}\n"
 JAGGED = "  q, k, v : bf16 [jagged offsets, 4 heads, {0}]\n"
 POOL = "  q : bf16 [broadcast {0}, 4 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 4 heads, 128]\n"
-SHAPES = {"d128": (16, 16, 128), "d64": (32, 32, 64), "d256": (8, 8, 256), "gqa": (32, 8, 128)}
-SPECS = {f"{name}_{pattern}": DENSE.format(*SHAPES[name], pattern) for name in ("d128", "d64", "d256") for pattern in ("full", "causal")}
+SHAPES = {"d128": (16, 16, 128), "d64": (32, 32, 64), "d256": (8, 8, 256), "gqa": (32, 8, 128), "few128": (8, 8, 128), "few64": (8, 8, 64), "few256": (4, 4, 256)}
+SPECS = {f"{name}_{pattern}": DENSE.format(*SHAPES[name], pattern) for name in SHAPES if name != "gqa" for pattern in ("full", "causal")}
 SPECS["gqa_causal"] = DENSE.format(*SHAPES["gqa"], "causal")
 SPECS["d128_window"] = DENSE.format(*SHAPES["d128"], "causal & window(1024)")
 SPECS |= {f"jagged_d{depth}": JAGGED.format(depth) for depth in (64, 128)} | {f"pool_{n}": POOL.format(n) for n in (128, 256)}
@@ -144,6 +144,19 @@ class Bench:
         pairs = rows * 1024 if pattern == "window" else rows * rows / (1 + causal)
         self.time(f"{shape} {pattern} {batch} x {rows}", 4 * batch * heads * pairs * depth, runs)
 
+    def few(self, shape, pattern, batch, rows):
+        """A launch of few items, as the replay of a CUDA graph of 20, so that no host is on the clock."""
+        import times
+        heads, _, depth = SHAPES[shape]
+        q, k, v = (self.random(batch, rows, heads, depth) for _ in range(3))
+        runs = {"ours": self.ours(f"{shape}_{pattern}", q, k, v)[0], "cuDNN": self.cudnn(q, k, v, pattern == "causal")}
+        if self.fa3:
+            runs["FA3"] = lambda: self.fa3.flash_attn_func(q, k, v, causal=pattern == "causal")
+        us = {who: 1e3 * ms for who, ms in times.measure(runs, self.a.rounds)[0].items()}
+        title = f"few {shape[3:]} {pattern} {batch} x {rows}"
+        print(f"{title}: " + ", ".join(f"{who} {t:.1f} us" for who, t in us.items()) + f"  {min(t for who, t in us.items() if who != 'ours') / us['ours']:.3f} x the best peer", flush=True)
+        self.rows.append({"few": title, "microseconds": us})
+
     def picks(self, pattern, batch, rows, heads, keep):
         """Lists of key blocks: `keep` of them at random for each block of queries and head, ascending, then -1."""
         blocks, key_blocks = (-(-rows // n) for n in BLOCKS[pattern])
@@ -232,6 +245,10 @@ class Bench:
             for pattern in ("full", "causal"):
                 for rows in (1024, 4096, 16384):
                     self.dense(shape, pattern, 16384 // rows, rows, ["exact"] if (shape, pattern) == ("d128", "full") else [])
+        for shape in ("few64", "few128", "few256"):
+            for pattern in ("full", "causal"):
+                for batch, rows in ((1, 512), (1, 1000), (1, 2048), (1, 4096), (4, 512), (4, 1024), (4, 2048), (16, 700)):
+                    self.few(shape, pattern, batch, rows)
         self.dense("gqa", "causal", 4, 4096)
         self.dense("d128", "window", 1, 16384)
         self.lists(16384)
