@@ -30,15 +30,18 @@ SECOND = ["--batch", "1", "--seq", "714"]
 # Few rows behind many keys: an item's last warp groups have none, and its diagonal crosses two key blocks.
 APART = ["--batch", "3", "--lengths", "q_offsets=90,90,70", "--lengths", "kv_offsets=150,406,330"]
 HEIGHTS = {"dense-64": 192, "maxfree-128": 192, "maxfree-64": 256, "causal-gqa-128": 128, "window-apart-64": 192}  # of the best tiles on sm_90a: one kernel, not its variants
+# So many items that their keys are not in parts, of as many blocks as a loader frees an item's slot within.
+WHOLE = [["--batch", "67", "--seq", "260"]]
 FLASH = {  # tensors, pattern, score, softmax, inputs: several key blocks, full tiles, more items than any ring has slots, more blocks than slots
     "dense-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "exact", DENSE),
-    "maxfree-128": ("q, k, v : bf16 [batch, seq, 2 heads, 128]", "full", "", "max_free", DENSE),
+    "maxfree-128": ("q, k, v : bf16 [batch, seq, 2 heads, 128]", "full", "", "max_free", DENSE + WHOLE),
     "maxfree-64": ("q, k, v : bf16 [batch, seq, 2 heads, 64]", "full", "", "max_free", DENSE),
     "causal-gqa-128": ("q : bf16 [jagged q_offsets, 2 heads, 128]\n  k, v : bf16 [jagged kv_offsets, 1 heads, 128]", "causal", "", "exact", JAGGED + [APART, SECOND]),
-    # Queries and keys of their own lengths: the first blocks only others see, diagonals that cross two, and two whole blocks in a row.
-    "window-apart-64": ("q : bf16 [batch, n_q, 2 heads, 64]\n  k, v : bf16 [batch, n_k, 2 heads, 64]", "causal & window(300)", "  score : softcap(s * scale, 5)\n", "exact",
+    # Queries and keys of their own lengths: the first blocks only others see, diagonals that cross two, two whole blocks in a row, and keys in
+    # parts, or of 40 sequences not.
+    "window-apart-64": ("q : bf16 [batch, n_q, 2 heads, 64]\n  k, v : bf16 [batch, n_k, 2 heads, 64]", "causal & window(600)", "  score : softcap(s * scale, 5)\n", "exact",
                         [["--batch", batch, "--lengths", f"n_q={q}:{q}", "--lengths", f"n_k={k}:{k}"]
-                         for batch, q, k in (("1", 400, 400), ("24", 20, 20), ("1", 410, 410), ("1", 300, 530), ("1", 650, 650), ("1", 5, 400))])}
+                         for batch, q, k in (("1", 400, 400), ("24", 20, 20), ("1", 410, 410), ("1", 300, 530), ("1", 650, 650), ("1", 5, 400), ("1", 1000, 1000), ("40", 20, 800))])}
 FLASH_SPEC = """attention case {{
   {tensors}
   pattern : {pattern}
