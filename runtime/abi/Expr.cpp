@@ -34,7 +34,14 @@ std::string Expr::text() const {
     return std::to_string(constant);
   if (kind == Kind::Name)
     return symbol;
-  return std::string(opName(kind)) + "(" + operands[0].text() + ", " + operands[1].text() + ")";
+  const char sign = kind == Kind::Add ? '+' : kind == Kind::Sub ? '-' : kind == Kind::Mul ? '*' : 0;
+  if (!sign)
+    return std::string(opName(kind)) + "(" + operands[0].text() + ", " + operands[1].text() + ")";
+  auto operand = [&](const Expr &e, bool right) {
+    const bool sum = e.kind == Kind::Add || e.kind == Kind::Sub;
+    return sum && (kind == Kind::Mul || (right && kind == Kind::Sub)) ? "(" + e.text() + ")" : e.text();
+  };
+  return operand(operands[0], false) + " " + sign + " " + operand(operands[1], true);
 }
 
 void Expr::forEachName(const std::function<void(const std::string &)> &visit) const {

@@ -41,7 +41,7 @@ public:
   /// Calls `visit` with every name the expression uses.
   void forEachName(const std::function<void(const std::string &)> &visit) const;
 
-  /// As it is written in the manifest: ceildiv(total, 64).
+  /// For people: (q.shape.1 + 1) * ceildiv(total, 64).
   std::string text() const;
 
   /// "add" for Kind::Add; empty for constants and names.

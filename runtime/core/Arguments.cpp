@@ -90,7 +90,7 @@ Expected<void> checkAlone(const TensorSpec &spec, const Tensor &tensor) {
   return {};
 }
 
-/// Solves shape entries such as add(batch, 1) = extent for their one unknown name.
+/// Solves shape entries such as batch + 1 = extent for their one unknown name.
 struct Solution {
   std::string name;
   int64_t value;

@@ -99,11 +99,11 @@ TEST(Arguments, RefuseTypesAndShapes) {
             "tensor 'o': dimension 0 must be total = 100 ('total' comes from tensor 'q', dimension 0), found 101");
   EXPECT_EQ(problem([](auto &t) { t[0].shape[0] = -1; }), "tensor 'q': dimension 0 has the negative extent -1");
   EXPECT_EQ(problem([](auto &t) { t[3].shape[0] = 0; }),
-            "tensor 'offsets': dimension 0 must be add(batch, 1) with batch >= 0, found 0");
+            "tensor 'offsets': dimension 0 must be batch + 1 with batch >= 0, found 0");
   EXPECT_EQ(problem([](auto &t) { t[0].strides.pop_back(); }),
             "tensor 'q': expected one stride per dimension, found 2");
   EXPECT_EQ(match(legal(), {{"batch", 5}}).message(),
-            "tensor 'offsets': dimension 0 must be add(batch, 1) = 6 ('batch' comes from the caller), found 4");
+            "tensor 'offsets': dimension 0 must be batch + 1 = 6 ('batch' comes from the caller), found 4");
 }
 
 TEST(Arguments, RefuseStrides) {

@@ -26,6 +26,14 @@ std::string problem(const Expr &expr) {
   return result ? "no error" : result.message();
 }
 
+TEST(Expr, IsWrittenForPeople) {
+  const Expr a("a"), b("b"), c("c");
+  EXPECT_EQ((a + b * c - Expr(1)).text(), "a + b * c - 1");
+  EXPECT_EQ(((a + b) * (c - Expr(1))).text(), "(a + b) * (c - 1)");
+  EXPECT_EQ((a - (b - c)).text(), "a - (b - c)");
+  EXPECT_EQ((ceilDiv(a + b, 64) * minimum(a, b)).text(), "ceildiv(a + b, 64) * min(a, b)");
+}
+
 TEST(Expr, EvaluatesEveryOperator) {
   Expr total = "total";
   EXPECT_EQ(value(total + 7), 107);
@@ -49,7 +57,7 @@ TEST(Expr, RoundsNegativeQuotientsTowardsTheirName) {
 TEST(Expr, ReportsUnknownNamesOverflowAndDivisionByZero) {
   EXPECT_EQ(problem(Expr("batch") + 1), "the launch expression needs 'batch', which no argument gives");
   EXPECT_EQ(problem(Expr("big") + 1),
-            "the launch expression add(big, 1) overflows 64 bits with 9223372036854775807 and 1");
+            "the launch expression big + 1 overflows 64 bits with 9223372036854775807 and 1");
   EXPECT_NE(problem(Expr("big") * 2).find("overflows"), std::string::npos);
   EXPECT_NE(problem(Expr(INT64_MIN) - 1).find("overflows"), std::string::npos);
   EXPECT_NE(problem(floorDiv(INT64_MIN, -1)).find("overflows"), std::string::npos);

@@ -185,7 +185,7 @@ TEST_F(Launch, EvaluatesNamedValuesInOrder) {
 TEST_F(Launch, RefusesBadGrids) {
   manifest.kernels[0].grid = {1, Expr("total") * 1000, 1};
   EXPECT_EQ(load().prepare("forward", tensors()).message(),
-            "the grid of 'small_forward' would be 100000 in dimension 1 (mul(total, 1000)), but the device takes 0 to "
+            "the grid of 'small_forward' would be 100000 in dimension 1 (total * 1000), but the device takes 0 to "
             "65535; split the batch");
   manifest.kernels[0].grid = {5, 1, 1};
   manifest.kernels[0].cluster = {2, 1, 1};
@@ -196,7 +196,7 @@ TEST_F(Launch, RefusesBadGrids) {
 TEST_F(Launch, RefusesParametersThatDoNotFit) {
   manifest.kernels[0].params[3].value = Expr("batch") * (int64_t(1) << 32);
   EXPECT_EQ(load().prepare("forward", tensors()).message(),
-            "the kernel's parameter mul(batch, 4294967296) = 12884901888 does not fit 32 bits; the batch is too large "
+            "the kernel's parameter batch * 4294967296 = 12884901888 does not fit 32 bits; the batch is too large "
             "for this kernel");
   manifest = smallManifest(kPtx);
   manifest.kernels[0].params[4].bytes = -1;

@@ -53,7 +53,7 @@ TEST(TensorMap, MarksEmptyTensors) {
 
 TEST(TensorMap, RefusesWhatTmaCannotAddress) {
   EXPECT_EQ(problem(evaluate(q({100, 2, 64}, {130, 64, 1}), recipe())),
-            "tensor 'q': tensor-map stride of dimension 1 (mul(q.stride.0, q.itemsize)) must be a multiple of 16 bytes "
+            "tensor 'q': tensor-map stride of dimension 1 (q.stride.0 * q.itemsize) must be a multiple of 16 bytes "
             "below 2^40, because TMA addresses rows so, found 260; pad the row");
   EXPECT_NE(problem(evaluate(q({100, 2, 64}, {int64_t(1) << 40, 64, 1}), recipe())).find("below 2^40"),
             std::string::npos);
