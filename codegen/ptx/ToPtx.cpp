@@ -1,5 +1,6 @@
 // codegen/ptx/ToPtx.cpp - LLVM/NVVM dialect to PTX text, in process.
 #include "codegen/ptx/ToPtx.h"
+#include "codegen/ptx/BackEnd.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -23,44 +24,13 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/IR/InlineAsm.h"
-#include "llvm/IR/InstIterator.h"
-#include "llvm/IR/Instructions.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/IR/OptBisect.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Parallel.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
 
 #include <chrono>
 
 using namespace mlir;
 
-extern "C" {
-void LLVMInitializeNVPTXTargetInfo();
-void LLVMInitializeNVPTXTarget();
-void LLVMInitializeNVPTXTargetMC();
-void LLVMInitializeNVPTXAsmPrinter();
-}
-
 namespace fovea::codegen {
-
-/// What the back end needs to know of a chip.
-struct PtxTarget {
-  llvm::StringLiteral chip;
-  llvm::StringLiteral features; ///< the PTX version; the least that has every instruction used here
-  /// 3 is what the measured kernels use. 2 has another common subexpression elimination (EarlyCSE in place of GVN), takes
-  /// 14 % less time on the long programs of sm_100a, and ptxas uses as many registers there (within 2, where not fewer) and
-  /// no more spills.
-  int optLevel;
-};
-static constexpr PtxTarget targets[] = {{"sm_100a", "+ptx88", 2}, {"sm_90a", "+ptx86", 3}};
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
@@ -112,79 +82,6 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   return pm.run(module);
 }
 
-/// Straight-line strength reduction asks of each sum whether it may be poison, a fifth of a compilation; no instruction here makes any.
-/// The PTX is the same without.
-static void trustValues() {
-  auto &options = llvm::cl::getRegisteredOptions();
-  if (auto guard = options.find("enable-poison-reuse-guard"); guard != options.end())
-    static_cast<llvm::cl::opt<bool> *>(guard->second)->setValue(false);
-}
-
-static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const PtxTarget &target,
-                                                                          int optLevel) {
-  static const bool initialised = [] {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-    trustValues();
-    return true;
-  }();
-  (void)initialised;
-  llvm::Triple triple("nvptx64-nvidia-cuda");
-  std::string why;
-  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!backend)
-    return makeError("expected an LLVM with the NVPTX back end, found none: " + why);
-  auto level = llvm::CodeGenOpt::getLevel(optLevel);
-  if (!level)
-    return makeError("expected an optimisation level of 0 to 3, found " + llvm::Twine(optLevel));
-  return std::unique_ptr<llvm::TargetMachine>(
-      backend->createTargetMachine(triple, target.chip, target.features, llvm::TargetOptions(),
-                                   std::nullopt, std::nullopt, *level));
-}
-
-/// Attributes that the dialects cannot express.
-static void annotate(llvm::Module &module, const PtxOptions &options) {
-  for (llvm::Function &function : module) {
-    if (options.flushDenormals)
-      function.addFnAttr("denormal-fp-math-f32", "preserve-sign,preserve-sign");
-    // Warp- and warpgroup-wide instructions inside inline asm must not be moved into or out of
-    // divergent code, and MLIR does not mark them so.
-    for (llvm::Instruction &instruction : llvm::instructions(function))
-      if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
-        if (auto *assembly = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
-          if (assembly->hasSideEffects())
-            call->setConvergent();
-  }
-}
-
-/// LLVM's straight-line strength reduction compares sums pair by pair: seconds where an expression looks up every element of a row or
-/// adds i and j there. ptxas uses as many registers and spills as much without it.
-class WithoutStrengthReduction : public llvm::OptPassGate {
-public:
-  explicit WithoutStrengthReduction(const llvm::Module &module) {
-    for (const llvm::Function &function : module) {
-      int inFunction = 0; // sums and addresses, which the pass compares
-      for (const llvm::BasicBlock &block : function) {
-        int addresses = 0;
-        for (const llvm::Instruction &i : block) {
-          const bool address = isa<llvm::GetElementPtrInst>(i);
-          const bool sum = llvm::is_contained({llvm::Instruction::Add, llvm::Instruction::Sub, llvm::Instruction::Mul}, i.getOpcode()) &&
-                           !isa<llvm::Constant>(i.getOperand(1));
-          addresses += address, inFunction += address || sum;
-        }
-        many |= addresses >= 32 || inFunction > 800; // the largest kernels of named patterns have 9 and 581
-      }
-    }
-  }
-  bool isEnabled() const override { return many; }
-  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override { return pass != "slsr"; }
-
-private:
-  bool many = false;
-};
-
 /// A module for each kernel, with what else there is; none where some function is no kernel. Kernels are moved.
 static SmallVector<OwningOpRef<ModuleOp>> splitKernels(ModuleOp module) {
   SmallVector<LLVM::LLVMFuncOp> kernels;
@@ -224,38 +121,6 @@ static std::string joined(ArrayRef<std::string> texts) {
   return all;
 }
 
-/// One LLVM module on its way to PTX. Modules have nothing in common, so that each may have a thread.
-struct Translation {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module;
-  std::unique_ptr<llvm::TargetMachine> machine;
-  std::string text, errors;
-
-  void run() {
-    context.setDiagnosticHandlerCallBack(
-        [](const llvm::DiagnosticInfo *info, void *errors) {
-          if (info->getSeverity() != llvm::DS_Error)
-            return;
-          llvm::raw_string_ostream os(*static_cast<std::string *>(errors));
-          llvm::DiagnosticPrinterRawOStream printer(os);
-          info->print(printer);
-          os << '\n';
-        },
-        &errors);
-    WithoutStrengthReduction gate(*module);
-    context.setOptPassGate(gate);
-    llvm::SmallString<0> ptx;
-    llvm::raw_svector_ostream stream(ptx);
-    llvm::legacy::PassManager passes;
-    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
-      errors = "it cannot print assembly";
-      return;
-    }
-    passes.run(*module);
-    text = std::string(ptx);
-  }
-};
-
 llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
                                            const PtxOptions &options, PtxTimes *times) {
   auto now = [] { return std::chrono::steady_clock::now(); };
@@ -263,8 +128,7 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
     return std::chrono::duration<double, std::milli>(now() - start).count();
   };
 
-  const auto *target = llvm::find_if(targets, [&](const PtxTarget &t) { return t.chip == chip; });
-  if (target == std::end(targets))
+  if (!isPtxTarget(chip))
     return makeError("expected target sm_100a or sm_90a, found '" + chip + "'");
   if (!isa<ModuleOp, gpu::GPUModuleOp>(op))
     return makeError("expected a builtin.module or gpu.module to translate, found '" +
@@ -287,18 +151,13 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
 
   start = now();
   SmallVector<OwningOpRef<ModuleOp>> parts = splitKernels(module);
-  std::vector<Translation> translations(std::max<size_t>(parts.size(), 1));
+  std::vector<PtxTranslation> translations(std::max<size_t>(parts.size(), 1));
   for (auto [i, t] : llvm::enumerate(translations)) {
     t.module = translateModuleToLLVMIR(parts.empty() ? module : *parts[i], t.context);
     if (!t.module)
       return makeError("translation to LLVM IR failed: " + diagnostics);
-    auto machine = createMachine(*target, options.optLevel.value_or(target->optLevel));
-    if (!machine)
-      return machine.takeError();
-    t.machine = std::move(*machine);
-    t.module->setTargetTriple(t.machine->getTargetTriple());
-    t.module->setDataLayout(t.machine->createDataLayout());
-    annotate(*t.module, options);
+    if (llvm::Error error = t.prepare(chip, options))
+      return error;
     if (options.llvmIR)
       llvm::raw_string_ostream(*options.llvmIR) << *t.module;
   }
@@ -308,7 +167,7 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
   start = now();
   llvm::parallelFor(0, translations.size(), [&](size_t i) { translations[i].run(); });
   std::vector<std::string> texts;
-  for (Translation &t : translations) {
+  for (PtxTranslation &t : translations) {
     if (!t.errors.empty())
       return makeError("the NVPTX back end refused the kernel: " + t.errors);
     texts.push_back(std::move(t.text));

@@ -12,7 +12,7 @@
 namespace fovea::codegen {
 
 struct PtxOptions {
-  /// -O level of the NVPTX back end; by default the target's (targets in ToPtx.cpp says why).
+  /// -O level of the NVPTX back end; by default the target's (targets in BackEnd.cpp says why).
   std::optional<int> optLevel;
   /// f32 subnormals: true flushes them (".ftz" on f32 arithmetic), which the approximate functions
   /// do anyway.
