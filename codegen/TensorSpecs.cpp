@@ -54,6 +54,7 @@ TensorSpec fovea::tensorSpec(tile::TensorOp op, const Problem &problem) {
   if (op.getElementType().isF32()) { // a row statistic
     t.minAlignment = 4;
     t.strideMultipleBytes = 1;
+    t.strided = true; // each element has an address of its own (tile.store_rows)
     t.optional = true;
     return t;
   }

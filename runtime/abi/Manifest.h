@@ -47,6 +47,7 @@ struct TensorSpec {
   bool optional = false;             ///< may be left out; a pointer parameter is then null
   std::string jagged;                ///< name of the offsets tensor that cuts dimension 0 into sequences, or empty
   std::string positions;             ///< name of the offsets tensor whose longest sequence dimension 0 covers, or empty
+  bool strided = false;              ///< the innermost stride may be another than 1, too; left out of the JSON where it is false
 };
 
 /// One kernel parameter, in the order of the PTX entry.

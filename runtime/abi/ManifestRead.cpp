@@ -150,7 +150,7 @@ TensorSpec Reader::tensor(const Json &json, const std::string &path) {
   if (!isObject(json, path))
     return result;
   allowKeys(json, path,
-            {"name", "role", "dtype", "shape", "min_alignment", "stride_multiple_bytes", "optional", "jagged", "positions"});
+            {"name", "role", "dtype", "shape", "min_alignment", "stride_multiple_bytes", "strided", "optional", "jagged", "positions"});
   result.name = text(json, path, "name");
   std::string role = text(json, path, "role");
   if (role == "output")
@@ -174,6 +174,7 @@ TensorSpec Reader::tensor(const Json &json, const std::string &path) {
     fail(path + ".shape", "expected 1 to 8 dimensions, found " + std::to_string(result.shape.size()));
   result.minAlignment = int(integer(json, path, "min_alignment", 1, 4096));
   result.strideMultipleBytes = int(integer(json, path, "stride_multiple_bytes", 1, 4096));
+  result.strided = boolean(json, path, "strided", false);
   result.optional = boolean(json, path, "optional", false);
   result.jagged = text(json, path, "jagged", /*required=*/false);
   result.positions = text(json, path, "positions", /*required=*/false);

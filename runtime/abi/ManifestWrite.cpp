@@ -37,6 +37,8 @@ Json write(const TensorSpec &tensor) {
                {"min_alignment", tensor.minAlignment},
                {"stride_multiple_bytes", tensor.strideMultipleBytes},
                {"optional", tensor.optional}};
+  if (tensor.strided)
+    json["strided"] = true;
   if (!tensor.jagged.empty())
     json["jagged"] = tensor.jagged;
   if (!tensor.positions.empty())

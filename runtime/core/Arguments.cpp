@@ -57,7 +57,7 @@ Expected<void> checkAlone(const TensorSpec &spec, const Tensor &tensor) {
     return {};
 
   size_t innermost = tensor.shape.size() - 1;
-  if (tensor.shape[innermost] > 1 && tensor.strides[innermost] != 1)
+  if (tensor.shape[innermost] > 1 && tensor.strides[innermost] != 1 && !spec.strided)
     return refuse("the stride of dimension " + std::to_string(innermost) +
                   ", the innermost, must be 1 element, found " + std::to_string(tensor.strides[innermost]) +
                   "; make the tensor contiguous in that dimension");

@@ -54,6 +54,12 @@ def paddedStatistics(shape):
     return [*([(shape[1] + 1) * row] if len(shape) == 3 else []), row, 1]
 
 
+def headsFirstStatistics(shape):
+    """[batch, heads, rows] in memory, or [heads, rows]: no stride is 1 but that of rows."""
+    rows, heads = shape[-2:]
+    return [*([heads * rows] if len(shape) == 3 else []), 1, rows]
+
+
 def shared(shape):
     """One sequence's rows for all, and one head's."""
     return [*([0] if len(shape) == 4 else []), shape[-1], 0, 1]
@@ -124,7 +130,7 @@ def case(name, rows, heads, dims, *size, dtype="bf16", more="", schedule=""):
                 else:
                     arrays[tensor["name"]] = (kind, shape, struct.unpack(f"<{math.prod(shape)}{'I' if kind == 'i32' else 'H'}", body))
             plain = launch(module, arrays, {})
-            layouts = {"padded rows": {**dict.fromkeys("qkvo", paddedRows), "lse": paddedStatistics}, "heads first": dict.fromkeys("qkvo", headsFirst)}
+            layouts = {"padded rows": {**dict.fromkeys("qkvo", paddedRows), "lse": paddedStatistics}, "heads first": {**dict.fromkeys("qkvo", headsFirst), "lse": headsFirstStatistics}}
             for layout, of in layouts.items():
                 if launch(module, arrays, of) != plain:
                     raise RuntimeError(f"{layout}: other bits than contiguous tensors give")

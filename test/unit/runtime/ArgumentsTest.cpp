@@ -106,6 +106,16 @@ TEST(Arguments, RefuseTypesAndShapes) {
             "tensor 'offsets': dimension 0 must be batch + 1 = 6 ('batch' comes from the caller), found 4");
 }
 
+TEST(Arguments, TakeAnyStrideWhereElementsAreStoredOneByOne) {
+  auto headsFirst = [](auto &t) { t[2].strides = {1, 100}; };
+  EXPECT_NE(problem(headsFirst).find("the innermost, must be 1 element, found 100"), std::string::npos);
+  Manifest m = smallManifest("");
+  m.tensors[2].strided = true;
+  std::vector<Tensor> t = legal();
+  headsFirst(t);
+  EXPECT_TRUE(Arguments::bind(m, "forward", t, {}, 132));
+}
+
 TEST(Arguments, RefuseStrides) {
   EXPECT_EQ(problem([](auto &t) { t[0].strides = {128, 1, 2}; }),
             "tensor 'q': the stride of dimension 2, the innermost, must be 1 element, found 2; make the tensor "

@@ -18,7 +18,7 @@ Manifest example() {
   m.ptxSha256 = sha256("// ptx");
   m.tensors = {{"q", TensorSpec::Role::Input, {DType::BF16}, {"total", 4, 128}, 16, 16, false, "offsets"},
                {"o", TensorSpec::Role::Output, {DType::BF16}, {"total", 4, 128}, 16, 16, false, "offsets"},
-               {"lse", TensorSpec::Role::Output, {DType::F32}, {"total", 4}, 4, 4, true, "offsets"},
+               {"lse", TensorSpec::Role::Output, {DType::F32}, {"total", 4}, 4, 4, true, "offsets", "", true},
                {"offsets", TensorSpec::Role::Offsets, {DType::I32, DType::I64}, {Expr("batch") + 1}, 8, 1, false, ""}};
   KernelSpec kernel;
   kernel.name = "forward";
@@ -69,6 +69,8 @@ TEST(Manifest, SurvivesARoundTrip) {
   EXPECT_EQ(read->kernels[0].params[0].strides[0], Expr("q.stride.0") * Expr("q.itemsize"));
   EXPECT_EQ(read->kernels[0].params[3].number, 0.1);
   EXPECT_EQ(read->findTensor("lse")->optional, true);
+  EXPECT_TRUE(read->findTensor("lse")->strided);
+  EXPECT_FALSE(read->findTensor("q")->strided);
   EXPECT_EQ(read->findTensor("nothing"), nullptr);
 }
 
