@@ -48,7 +48,9 @@ static llvm::json::Object toJson(const Comparison &c) {
   auto finite = [](double value) -> llvm::json::Value {
     return std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr);
   };
-  return llvm::json::Object{{"output", c.name},
+  auto [output, variant] = llvm::StringRef(c.name).split(' ');
+  return llvm::json::Object{{"output", output},
+                            {"variant", variant},
                             {"elements", c.elements},
                             {"max_error", c.maxError},
                             {"plain_max_error", c.plainMaxError},

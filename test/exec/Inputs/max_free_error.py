@@ -16,7 +16,7 @@ def decibels(spec):
             sys.exit(spec + run.stdout + run.stderr)
         found = {}
         for output in json.loads(run.stdout)["outputs"]:  # of variants the worst
-            name = output["output"].split()[0]
+            name = output["output"]
             found[name] = min(found.get(name, math.inf), output["snr_db"])
         return found
 
