@@ -205,7 +205,7 @@ llvm::Expected<CompiledSpec> fovea::compileProblem(MLIRContext &context, const P
     if (kernel.op->hasAttr("splits"))
       specs.push_back(codegen::combineSpec(kernel.op, kernel.schedule(), kernel.operation));
     if (!kernel.variant.empty())
-      specs.front().clocks = launchClocks(kernel.op, *kernel.candidate, problem);
+      addLaunchClocks(specs.front(), kernel.op, *kernel.candidate, problem);
     for (KernelSpec &spec : specs) {
       spec.variant = kernel.variant;
       result.manifest.kernels.push_back(std::move(spec));

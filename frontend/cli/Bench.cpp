@@ -58,7 +58,7 @@ int benchCommand(const BenchArguments &arguments) {
       return fail(times.message());
     rows = workload->rows;
     // Two products forward; five backward, of which the scores are computed again.
-    results.push_back({operation, *times, double(workload->bytes), operation == "backward" ? 2.5 * flops : flops});
+    results.push_back({operation, launch->variant(), *times, double(workload->bytes), operation == "backward" ? 2.5 * flops : flops});
   }
   Expected<Ceilings> ceilings = measureCeilings(choice->device);
   if (!ceilings)

@@ -118,7 +118,10 @@ int checkCommand(const CheckArguments &arguments) {
   Expected<Arrays> inputs = randomInputs(forward, *size);
   if (!inputs)
     return fail(inputs.message());
-  int64_t rows = inputs->count("q") && !inputs->at("q").shape.empty() ? inputs->at("q").shape[0] : 0;
+  int64_t rows = inputs->count("q") ? 1 : 0;
+  if (rows) // all dimensions but heads and columns
+    for (int64_t extent : llvm::ArrayRef(inputs->at("q").shape).drop_back(2))
+      rows *= extent;
   reference::Evaluation outputs, unused;
   Expected<std::vector<Comparison>> results = checkOperation(*loaded.kernels, "forward", forward, *inputs, arguments.variant, outputs);
   if (!results)

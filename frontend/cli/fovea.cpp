@@ -204,7 +204,7 @@ int main(int argc, char **argv) {
                                    "Fovea compiles attention specs to GPU kernels.\n", &llvm::errs()))
     return kUsage;
 
-  for (const cl::opt<std::string> *option : {&target, &emit, &output, &device, &batch, &seq, &seed, &async, &warmup, &repeats}) {
+  for (const cl::opt<std::string> *option : {&target, &emit, &output, &device, &batch, &seq, &seed, &async, &variant, &warmup, &repeats}) {
     const std::string name = (option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr.str();
     if (option->getNumOccurrences() > 1)
       return usage(name + " is given " + std::to_string(option->getNumOccurrences()) + " times, it takes one value");

@@ -306,6 +306,19 @@ void Reader::checkReferences(const Manifest &manifest) {
     for (const ParamSpec &param : kernel.params)
       if (!param.tensor.empty() && !names.count(param.tensor))
         fail("kernel " + kernel.entry, "a parameter names the tensor \"" + param.tensor + "\", which is not declared");
+  for (const KernelSpec &kernel : manifest.kernels) {
+    if (!kernel.clocks)
+      continue;
+    std::set<std::string> given;
+    for (const auto &[name, value] : kernel.values)
+      given.insert(name);
+    kernel.clocks->forEachName([&](const std::string &name) {
+      const size_t dot = name.find('.');
+      if (name[0] == '$' ? !given.count(name) : dot != std::string::npos && !names.count(name.substr(0, dot)))
+        fail("kernel " + kernel.entry, "its clocks use \"" + name + "\", which " +
+                                           (name[0] == '$' ? "no value of this kernel gives" : "belongs to no tensor that is declared"));
+    });
+  }
   checkVariants(manifest);
 }
 

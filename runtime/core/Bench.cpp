@@ -68,7 +68,8 @@ std::string benchTable(const std::vector<BenchResult> &results, const Ceilings &
   char line[256];
   for (const BenchResult &r : results) {
     double seconds = r.times.medianMs * 1e-3;
-    std::snprintf(line, sizeof line, "%-10s %9.4f ms (%.4f to %.4f)", r.operation.c_str(), r.times.medianMs,
+    const std::string what = r.operation + (r.variant.empty() ? "" : " " + r.variant);
+    std::snprintf(line, sizeof line, "%-10s %9.4f ms (%.4f to %.4f)", what.c_str(), r.times.medianMs,
                   r.times.fastestMs, r.times.slowestMs);
     text += line;
     if (r.bytes > 0 && seconds > 0) {
@@ -98,6 +99,7 @@ std::string benchJson(const Device &device, const std::vector<BenchResult> &resu
   nlohmann::json operations = nlohmann::json::array();
   for (const BenchResult &r : results)
     operations.push_back({{"operation", r.operation},
+                          {"variant", r.variant},
                           {"median_ms", r.times.medianMs},
                           {"fastest_ms", r.times.fastestMs},
                           {"slowest_ms", r.times.slowestMs},

@@ -38,7 +38,7 @@ Expected<Ceilings> measureCeilings(const Device &device);
 
 /// One measured operation, in figures for people.
 struct BenchResult {
-  std::string operation;
+  std::string operation, variant; ///< PreparedLaunch::variant
   LaunchTimes times;
   double bytes = 0, flops = 0; ///< of one launch; 0: not known
 };

@@ -59,8 +59,8 @@ Expected<std::string> chooseVariant(const Manifest &manifest, const std::string 
   }
   if (!asked.empty())
     return Error{"'" + manifest.spec + "' has no variant '" + asked + "' of '" + operation + "'; it has " +
-                 (names.empty() ? "one way to run it, without a name" : names)};
-  int64_t fewest = std::numeric_limits<int64_t>::max();
+                 (names.empty() ? "one way to run it, without a name: leave the variant out" : names)};
+  int64_t fewest = 0;
   for (const KernelSpec &spec : manifest.kernels) {
     if (spec.name != operation || !spec.clocks)
       continue;
@@ -69,7 +69,7 @@ Expected<std::string> chooseVariant(const Manifest &manifest, const std::string 
     Expected<int64_t> clocks = arguments.evaluate(*spec.clocks);
     if (!clocks)
       return clocks.error();
-    if (*clocks < fewest)
+    if (best.empty() || *clocks < fewest)
       fewest = *clocks, best = spec.variant;
   }
   return best;
@@ -223,6 +223,7 @@ Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<LoadedModule> mo
     return variant.error();
   PreparedLaunch result;
   result.module = std::move(module);
+  result.chosen = *variant;
   if (!sharedScratch) {
     result.ownScratch = std::make_unique<ScratchPool>();
     sharedScratch = result.ownScratch.get();

@@ -63,6 +63,8 @@ public:
     std::array<unsigned, 3> grid, block, cluster;
   };
   std::vector<Shape> shapes() const;
+  /// The variant that was chosen (Manifest.h), empty where there is one way.
+  const std::string &variant() const { return chosen; }
 
 private:
   friend class Module;
@@ -86,6 +88,7 @@ private:
   Expected<ParamValue> pack(const ParamSpec &param, const Arguments &arguments, ScratchPool &pool, Kernel &kernel);
 
   std::shared_ptr<LoadedModule> module;
+  std::string chosen;
   std::vector<Kernel> kernels;
   std::unique_ptr<ScratchPool> ownScratch;
 };

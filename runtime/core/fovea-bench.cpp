@@ -8,12 +8,12 @@
 using namespace fovea;
 
 static const char *usage =
-    "usage: fovea-bench MANIFEST.json [--device cuda:0] [--operation forward] [--batch N] [--lengths A:B|LIST] [--seed N]\n"
+    "usage: fovea-bench MANIFEST.json [--device cuda:0] [--operation forward] [--variant NAME] [--batch N] [--lengths A:B|LIST] [--seed N]\n"
     "                   [--i64-offsets] [--no-tile-list] [--warmup N] [--repeats N] [--no-ceilings] [--json]\n"
     "Times every operation of the manifest (or the one named) on random sequences: medians of events after warm-up.\n";
 
 struct Options {
-  std::string manifest, device = "cuda:0", operation;
+  std::string manifest, device = "cuda:0", operation, variant;
   WorkloadSize size;
   BenchOptions bench;
   bool ceilings = true, json = false;
@@ -40,10 +40,11 @@ static Expected<Options> parse(int argc, char **argv) {
     else if (a == "--no-tile-list") o.size.tileList = false;
     else if (a == "--no-ceilings") o.ceilings = false;
     else if (a == "--json") o.json = true;
-    else if ((a == "--device" || a == "--operation" || a == "--lengths") && i + 1 < argc) {
+    else if ((a == "--device" || a == "--operation" || a == "--variant" || a == "--lengths") && i + 1 < argc) {
       std::string v = argv[++i];
       if (a == "--device") o.device = v;
       else if (a == "--operation") o.operation = v;
+      else if (a == "--variant") o.variant = v;
       else {
         Expected<Lengths> lengths = parseLengths(v);
         if (!lengths)
@@ -80,13 +81,16 @@ static Expected<void> run(const Options &o) {
     Expected<Workload> workload = Workload::create(*module, operation, o.size);
     if (!workload)
       return workload.error();
-    Expected<PreparedLaunch> launch = module->prepare(operation, workload->tensors);
+    LaunchOptions options;
+    if (operation == "forward")
+      options.variant = o.variant;
+    Expected<PreparedLaunch> launch = module->prepare(operation, workload->tensors, options);
     if (!launch)
       return launch.error();
     Expected<LaunchTimes> times = timeLaunches(*device, *launch, o.bench);
     if (!times)
       return times.error();
-    results.push_back({operation, *times, double(workload->bytes), 0});
+    results.push_back({operation, launch->variant(), *times, double(workload->bytes), 0});
   }
   Expected<Ceilings> ceilings = o.ceilings ? measureCeilings(*device) : Expected<Ceilings>(Ceilings());
   if (!ceilings)

@@ -96,7 +96,7 @@ TEST_F(Launch, RefusesAVariantWhereThereIsOneWay) {
   options.variant = "64x128";
   Expected<PreparedLaunch> prepared = load().prepare("forward", tensors(), options);
   ASSERT_FALSE(prepared);
-  EXPECT_EQ(prepared.message(), "'small' has no variant '64x128' of 'forward'; it has one way to run it, without a name");
+  EXPECT_EQ(prepared.message(), "'small' has no variant '64x128' of 'forward'; it has one way to run it, without a name: leave the variant out");
 }
 
 TEST_F(Launch, CostsOneCallAndAMemsetOncePrepared) {

@@ -129,6 +129,10 @@ TEST(Manifest, RefusesVariantsThatALaunchCannotChoose) {
             "m.json: kernel ads_block_forward: expected \"clocks\", by which a launch chooses, of the first kernel of the variant \"b\"");
   EXPECT_EQ(edited([](KernelSpec &a, KernelSpec &b) { a.variant = b.variant = "a", a.clocks = b.clocks = 1; }),
             "m.json: kernel ads_block_forward: expected \"clocks\" only of the first kernel of a variant");
+  auto clocks = [&](Expr of) { return edited([&](KernelSpec &a, KernelSpec &b) { a.variant = b.variant = "a", a.clocks = of; }); };
+  EXPECT_EQ(clocks(Expr("q.shape.0") + Expr("$tiles") + Expr("total")), "no error");
+  EXPECT_EQ(clocks("$nope"), "m.json: kernel ads_block_forward: its clocks use \"$nope\", which no value of this kernel gives");
+  EXPECT_EQ(clocks("zz.shape.0"), "m.json: kernel ads_block_forward: its clocks use \"zz.shape.0\", which belongs to no tensor that is declared");
   EXPECT_EQ(edited([](KernelSpec &a, KernelSpec &) { a.clocks = 1; }),
             "m.json: kernel ads_block_forward: expected \"clocks\" only of the first kernel of a variant");
 }

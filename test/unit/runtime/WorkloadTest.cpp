@@ -128,7 +128,7 @@ TEST_F(WorkloadTest, RefusesByName) {
 }
 
 TEST_F(WorkloadTest, TablesShowFiguresBesideCeilings) {
-  BenchResult result{"forward", {1.0, 0.9, 1.1}, 2e9, 1e12};
+  BenchResult result{"forward", "", {1.0, 0.9, 1.1}, 2e9, 1e12};
   std::string table = benchTable({result}, {4e12, 8e14, 1700});
   EXPECT_NE(table.find("2.000 TB/s (50 % of a copy)"), std::string::npos) << table;
   EXPECT_NE(table.find("1000.0 TFLOPS (125 % of the tensor cores)"), std::string::npos) << table;
