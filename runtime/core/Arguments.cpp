@@ -200,7 +200,7 @@ Expected<void> Arguments::bindShape(const TensorSpec &tensorSpec, const Tensor &
 
 Expected<Arguments> Arguments::bind(const Manifest &manifest, const std::string &operation,
                                     const std::vector<Tensor> &tensors, const std::map<std::string, int64_t> &dims,
-                                    int smCount) {
+                                    int smCount, const std::set<std::string> *used) {
   Arguments result;
   result.spec = manifest.spec;
   result.smCount = smCount;
@@ -219,10 +219,12 @@ Expected<Arguments> Arguments::bind(const Manifest &manifest, const std::string 
     if (!result.passed.emplace(tensor.name, tensor).second)
       return Error{quoted(tensor.name) + " is passed twice"};
   }
-  std::set<std::string> used = usedTensors(manifest, operation);
+  std::set<std::string> found;
+  if (!used)
+    found = usedTensors(manifest, operation), used = &found;
   for (const TensorSpec &tensorSpec : manifest.tensors) {
     const Tensor *tensor = result.find(tensorSpec.name);
-    if (!tensor && !tensorSpec.optional && used.count(tensorSpec.name))
+    if (!tensor && !tensorSpec.optional && used->count(tensorSpec.name))
       return Error{quoted(tensorSpec.name) + " is missing; '" + manifest.spec + "' takes " + acceptedNames(manifest)};
     if (!tensor)
       continue;

@@ -20,11 +20,12 @@ class Arguments {
 public:
   /// Matches `tensors` with the tensors of `manifest` that `operation` uses, binds the dim symbols and checks
   /// names, element types, ranks, extents, strides, alignment, null, known capacity, and that no output overlaps
-  /// an input or itself. `dims` binds symbols in advance; `smCount` is the device's. Strides of a dimension of
+  /// an input or itself. `dims` binds symbols in advance; `smCount` is the device's; `used`, if it is
+  /// known, usedTensors of the operation. Strides of a dimension of
   /// extent 1 are not looked at.
   static Expected<Arguments> bind(const Manifest &manifest, const std::string &operation,
                                   const std::vector<Tensor> &tensors, const std::map<std::string, int64_t> &dims,
-                                  int smCount);
+                                  int smCount, const std::set<std::string> *used = nullptr);
 
   /// The value of a name of runtime/abi/Expr.h.
   std::optional<int64_t> value(const std::string &name) const;

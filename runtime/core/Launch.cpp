@@ -207,8 +207,9 @@ Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<LoadedModule> mo
                                                 const std::vector<Tensor> &tensors, const LaunchOptions &options,
                                                 ScratchPool *sharedScratch) {
   const Device &device = module->device;
-  Expected<Arguments> arguments =
-      Arguments::bind(module->manifest, operation, tensors, options.dims, device.facts().sms);
+  auto used = module->used.find(operation);
+  Expected<Arguments> arguments = Arguments::bind(module->manifest, operation, tensors, options.dims, device.facts().sms,
+                                                  used == module->used.end() ? nullptr : &used->second);
   if (!arguments)
     return arguments.error();
   ContextScope scope(device);

@@ -37,13 +37,18 @@ private:
 
 /// Code loaded on a device, shared by Module and its PreparedLaunches.
 struct LoadedModule {
-  LoadedModule(Device device, Manifest manifest) : device(std::move(device)), manifest(std::move(manifest)) {}
+  LoadedModule(Device device, Manifest manifest) : device(std::move(device)), manifest(std::move(manifest)) {
+    for (const KernelSpec &kernel : this->manifest.kernels)
+      if (!used.count(kernel.name))
+        used[kernel.name] = usedTensors(this->manifest, kernel.name);
+  }
   ~LoadedModule();
 
   Device device;
   Manifest manifest;
   cu::CUmodule handle = nullptr;
   std::vector<cu::CUfunction> functions; ///< parallel to manifest.kernels
+  std::map<std::string, std::set<std::string>> used; ///< tensors of each operation: a walk over all its expressions
 
   std::mutex mutex;
   std::map<cu::CUstream, ScratchPool> scratch; ///< for one-shot launches, by stream
