@@ -2,6 +2,7 @@
 #include "FakeDriver.h"
 
 #include <cstring>
+#include <limits>
 #include <gtest/gtest.h>
 
 using namespace fovea;
@@ -87,6 +88,9 @@ TEST_F(Launch, RunsTheVariantWithTheFewestClocks) {
   EXPECT_EQ(kernelsRun(32, "large"), "2");
   EXPECT_EQ(kernelsRun(32, "medium"), "'small' has no variant 'medium' of 'forward'; it has large, small");
   manifest.kernels[2].clocks = 100; // of equals the first
+  module = load();
+  EXPECT_EQ(kernelsRun(96), "2");
+  manifest.kernels[0].clocks = manifest.kernels[2].clocks = std::numeric_limits<int64_t>::max();
   module = load();
   EXPECT_EQ(kernelsRun(96), "2");
 }
