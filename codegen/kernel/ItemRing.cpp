@@ -172,6 +172,7 @@ SmallVector<Value> Emitter::nextItem(const GroupState::Ring &at) {
 }
 
 void Emitter::freeItem() {
+  static_assert(kItemRing == 1, "an item is freed where no slot is at hand: with more slots, carry the one it was read from");
   warpSync(b, loc);
   mbarrierArrive(b, loc, itemRing(2, i32(0)), cmp(ICmpPredicate::eq, lane, i32(0)));
 }

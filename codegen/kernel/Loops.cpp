@@ -156,7 +156,8 @@ LogicalResult Emitter::emitLoop(LoopOp op) {
   };
 
   // The group's last loop; shorter ones are late already.
-  const bool frees = freesItemsLate() && op == *llvm::to_vector(op->getBlock()->getOps<LoopOp>()).rbegin();
+  auto later = llvm::make_range(std::next(op->getIterator()), op->getBlock()->end());
+  const bool frees = freesItemsLate() && llvm::none_of(later, llvm::IsaPred<LoopOp>);
   Value freedAt = frees ? addI32(b, loc, scalars[op.getCount()], uint32_t(-kBlocksToFind)) : Value();
   if (frees)
     ifThen(cmp(ICmpPredicate::slt, freedAt, scalars[op.getFrom()]), [&] { freeItem(); });

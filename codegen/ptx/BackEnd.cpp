@@ -39,10 +39,6 @@ bool fovea::codegen::isPtxTarget(llvm::StringRef chip) {
   return llvm::any_of(targets, [&](const PtxTarget &t) { return t.chip == chip; });
 }
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 /// Straight-line strength reduction asks of each sum that it could use again whether it may be poison, a fifth of a compilation: for
 /// flags such as nsw, which no instruction has here (`annotate`).
 static void trustValues() {
@@ -65,10 +61,10 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const 
   std::string why;
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!backend)
-    return makeError("expected an LLVM with the NVPTX back end, found none: " + why);
+    return llvm::createStringError("expected an LLVM with the NVPTX back end, found none: " + why);
   auto level = llvm::CodeGenOpt::getLevel(optLevel);
   if (!level)
-    return makeError("expected an optimisation level of 0 to 3, found " + llvm::Twine(optLevel));
+    return llvm::createStringError("expected an optimisation level of 0 to 3, found " + llvm::Twine(optLevel));
   return std::unique_ptr<llvm::TargetMachine>(
       backend->createTargetMachine(triple, target.chip, target.features, llvm::TargetOptions(),
                                    std::nullopt, std::nullopt, *level));

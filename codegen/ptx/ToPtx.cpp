@@ -32,10 +32,6 @@ using namespace mlir;
 
 namespace fovea::codegen {
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 void registerPtxDialects(MLIRContext &context) {
   DialectRegistry registry;
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect, index::IndexDialect,
@@ -129,10 +125,10 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
   };
 
   if (!isPtxTarget(chip))
-    return makeError("expected target sm_100a or sm_90a, found '" + chip + "'");
+    return llvm::createStringError("expected target sm_100a or sm_90a, found '" + chip + "'");
   if (!isa<ModuleOp, gpu::GPUModuleOp>(op))
-    return makeError("expected a builtin.module or gpu.module to translate, found '" +
-                     op->getName().getStringRef() + "'");
+    return llvm::createStringError("expected a builtin.module or gpu.module to translate, found '" +
+                                   op->getName().getStringRef() + "'");
 
   std::string diagnostics;
   ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diagnostic) {
@@ -145,7 +141,7 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
     copy = flatten(op);
   ModuleOp module = options.inPlace ? cast<ModuleOp>(op) : *copy;
   if (failed(lowerToLlvm(module)))
-    return makeError("lowering to the LLVM dialect failed: " + diagnostics);
+    return llvm::createStringError("lowering to the LLVM dialect failed: " + diagnostics);
   if (times)
     times->lower = since(start);
 
@@ -155,7 +151,7 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
   for (auto [i, t] : llvm::enumerate(translations)) {
     t.module = translateModuleToLLVMIR(parts.empty() ? module : *parts[i], t.context);
     if (!t.module)
-      return makeError("translation to LLVM IR failed: " + diagnostics);
+      return llvm::createStringError("translation to LLVM IR failed: " + diagnostics);
     if (llvm::Error error = t.prepare(chip, options))
       return error;
     if (options.llvmIR)
@@ -169,7 +165,7 @@ llvm::Expected<std::string> translateToPtx(Operation *op, llvm::StringRef chip,
   std::vector<std::string> texts;
   for (PtxTranslation &t : translations) {
     if (!t.errors.empty())
-      return makeError("the NVPTX back end refused the kernel: " + t.errors);
+      return llvm::createStringError("the NVPTX back end refused the kernel: " + t.errors);
     texts.push_back(std::move(t.text));
   }
   if (times)

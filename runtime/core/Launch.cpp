@@ -50,16 +50,17 @@ Expected<void> defineValues(const KernelSpec &spec, Arguments &arguments) {
 /// The variant that was asked for, or the first of those with the fewest clocks for these arguments; empty: there is one way.
 Expected<std::string> chooseVariant(const Manifest &manifest, const std::string &operation, const std::string &asked,
                                     Arguments &arguments) {
-  const std::vector<std::string> variants = variantsOf(manifest, operation);
-  std::string names, best;
-  for (const std::string &variant : variants) {
-    if (variant == asked)
-      return asked;
-    names += (names.empty() ? "" : ", ") + variant;
-  }
-  if (!asked.empty())
+  if (!asked.empty()) {
+    std::string names;
+    for (const std::string &variant : variantsOf(manifest, operation)) {
+      if (variant == asked)
+        return asked;
+      names += (names.empty() ? "" : ", ") + variant;
+    }
     return Error{"'" + manifest.spec + "' has no variant '" + asked + "' of '" + operation + "'; it has " +
                  (names.empty() ? "one way to run it, without a name: leave the variant out" : names)};
+  }
+  std::string best;
   int64_t fewest = 0;
   for (const KernelSpec &spec : manifest.kernels) {
     if (spec.name != operation || !spec.clocks)
